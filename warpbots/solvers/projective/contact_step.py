@@ -140,7 +140,7 @@ class ContactStep:
         launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
         system, inputs = self._arrays.forces, [self._workspace.scaling, active, z, columns]
         outputs = [self._arrays.coupling, self._matrix.rotation, self._matrix.normals, contacts, f]
-        if system.side:
+        if system.side and not self._workspace.static_friction:  # breaking away is a jump of the law
             launch(few, self._model.worlds, [self._topology, *inputs], [system, *outputs], self._device)
         inputs.append(system.solved)
         launch(many, self._each(lanes), [self._topology, lanes, *inputs], outputs, self._device, lanes)
