@@ -35,6 +35,8 @@ class ExchangeStep:
         points: The points, as a Warp struct.
         particle: Index of each point in the arrays of the matter, -1 for no point, shape (n,), int.
         share: Share of matter that touches, interpolated at each point [1], shape (n,).
+        distance: Signed distance of each point of matter from the surface of its body, or minus the distance of a bound
+            point from its place in the body [m], shape (n,).
         impulse: Impulse of each point on its body [N s], shape (n,).
         impulse_adj: Gradient with respect to the impulses, shape (n,).
         center: Centre of mass of each body at the end of the step, with its gradient [m], shape (worlds * n_bodies,).
@@ -44,6 +46,7 @@ class ExchangeStep:
     points: Exchange
     particle: wp.array
     share: wp.array
+    distance: wp.array
     impulse: wp.array
     impulse_adj: wp.array
     center: wp.array
@@ -138,7 +141,7 @@ class ExchangeWorkspace:
         points.first, points.count = self._zeros(self._bodies, int), self._zeros(self._bodies, int)
         for name, dtype in _KEPT.items():
             setattr(points, name, self._zeros(self._capacity, dtype))
-        own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, vec3))
+        own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, scalar, vec3))
         return ExchangeStep(points, *own, self._impulse_adj, self._center, self._gradients)
 
     def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:

@@ -49,10 +49,10 @@ class MassExchange:
     def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
         """Find the masses that touch, move the rigid bodies, and subtract their impulses from the masses."""
         work, x = self._work, self._start[0]
-        self.bodies.find(x, work.radius)
+        self.bodies.find(x, work.radius, self._start[1] if self._measures else None)
         inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._particle, free_v]
         self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
-        self.bodies.advance(x, work.radius, 0.0, self._start[1] if self._measures else None)
+        self.bodies.advance()
         self.apply_again(shares, ended)
 
     def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
@@ -70,7 +70,8 @@ class MassExchange:
         self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
         work.surface_adj.zero_()
         v_adj = self.matter.motion_adj()[1] if self._measures else None
-        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj, v_adj)
+        self.bodies.adj_advance()
+        self.bodies.adj_find(self._start[0], None, work.surface_adj, v_adj)
         inputs = [
             *self._masses[:-1], work.weight, *self._times(shares, 0), self._particle, exchange.points,
             exchange.gradients, work.moved_adj,

@@ -103,13 +103,13 @@ def gather_masses_kernel(
     # out
     points_out: Exchange,
 ):
-    """Write place, effective mass and velocity without bodies of each mass that touches."""
+    """Write place and effective mass of each mass that touches, and add its velocity without bodies."""
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
         r = particle[i]
         points_out.place[i] = in_space(x[r]) + time_of(bound, r % particles, b, b_bound) * in_space(v[r])
         points_out.mass[i] = weight[r % particles] * scalar(mass[r])
-        points_out.velocity[i] = in_space(free_v[r])
+        points_out.velocity[i] = points_out.velocity[i] + in_space(free_v[r])
 
 
 @wp.kernel(enable_backward=False)

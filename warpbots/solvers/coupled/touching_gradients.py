@@ -56,15 +56,14 @@ def pose_gradients_kernel(
     x: wp.array[_vec],
     # step
     h: scalar,
-    rate: scalar,
     correction: scalar,
     # work
     twist: wp.array[Twist],
-    radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
     particle: wp.array[int],
     points: Exchange,
+    distance_adj: wp.array[scalar],
     gradients: ExchangeGradients,
     # out
     x_adj_out: wp.array[vec3],
@@ -77,8 +76,8 @@ def pose_gradients_kernel(
 ):
     """Add the gradients of normals, distances and corrections to those of positions of points and poses of bodies.
 
-    Also write the gradient by the coefficient of friction of each rigid body with each soft body. There is an array
-    `v_adj_out` where forces are measured.
+    Without an array `distance_adj` the distances have no gradients. Also write the gradient by the coefficient of
+    friction of each rigid body with each soft body. There is an array `v_adj_out` where forces are measured.
     """
     w, b = wp.tid()
     k = w * bodies + b
@@ -106,9 +105,11 @@ def pose_gradients_kernel(
         else:
             n = points.normal[i]
             y = in_space(x[r])
-            d, slope = solid_distance(solids, 0, b, R, p, y)
-            n_adj = gradients.normal[i] - rate * (radius[r] - d) / h * v_adj
-            d_adj = rate * wp.dot(v_adj, n) / h
+            _d, slope = solid_distance(solids, 0, b, R, p, y)
+            n_adj = gradients.normal[i]
+            d_adj = scalar(0.0)
+            if distance_adj:
+                d_adj = distance_adj[i]
             if solids.kind[b] >= LINEAR:
                 n_adj = (n_adj - wp.dot(n_adj, n) * n) / wp.length(slope)
             x_adj, own_adj = solid_distance_adjoint(solids, 0, b, R, p, y, d_adj, n_adj, samples_adj_out)

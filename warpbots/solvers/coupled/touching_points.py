@@ -3,15 +3,14 @@
 Bodies have their poses at the start of the step. A point of matter is a ball with a radius, which may be zero. It
 touches a body if it reaches the surface of the body, and of several bodies it touches the nearest.
 
-Matter that cannot follow each of its points may leave an overlap. Contact can demand that it vanishes: with a rate, it
-acts on the velocity of a point minus the velocity at which the surface would leave the overlap behind in 1 / rate
-steps.
+The place of a point is at first the place of the surface that is nearest to it, and its velocity is zero. A solver of
+matter adds the velocity of the point, and replaces the place if its points exchange impulses elsewhere.
 
 A point that is bound to a body sticks to it: it ends the step with the velocity of the body, with which it moves along
 a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where
 r is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this
 changes neither momentum nor angular momentum. Where forces are measured, the point has the velocity of the body
-instead, because its own velocity and r depend on the length of the last step.
+instead, because its own velocity and r depend on the length of the last step. At first its velocity is this change.
 """
 
 import warp as wp
@@ -32,7 +31,6 @@ __all__ = [
     "list_points_kernel",
     "place_solids_kernel",
     "surface_kernel",
-    "surface_of",
     "wrench_kernel",
 ]
 
@@ -173,21 +171,21 @@ def surface_kernel(
     v: wp.array[_vec],
     # step
     h: scalar,
-    rate: scalar,
     correction: scalar,
     # work
     twist: wp.array[Twist],
-    radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
     body: wp.array[int],
     particle: wp.array[int],
     # out
     points_out: Exchange,
+    distance_out: wp.array[scalar],
 ):
-    """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap.
+    """Write normal, condition, friction and distance of each point, and place and velocity before those of the matter.
 
-    Add the velocity of its correction to the velocity of a bound point or, with an array `v`, that of its body minus v.
+    The distance of a bound point is minus its distance from its place in the body. Its velocity is that of its
+    correction or, with an array `v`, the velocity of its body minus v.
     """
     w, lane = wp.tid()
     for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
@@ -195,17 +193,23 @@ def surface_kernel(
         b = body[r]
         k = w * bodies + b
         p = r - w * particles
+        y = in_space(x[r])
         if bound[p] >= 0:
-            change = correction / h * (in_space(x[r]) - origin[k] - axes[k] @ bound_place[p])
+            away = y - origin[k] - axes[k] @ bound_place[p]
+            change = correction / h * away
             if v:
-                change = velocity_at(twist[w * tree.elements + tree.element[b]], in_space(x[r])) - in_space(v[r])
-            points_out.velocity[i] = points_out.velocity[i] + change
+                change = velocity_at(twist[w * tree.elements + tree.element[b]], y) - in_space(v[r])
+            distance_out[i] = -wp.length(away)
+            points_out.place[i] = y
+            points_out.velocity[i] = change
             points_out.normal[i] = vec3()
             points_out.condition[i] = _STICKY
             points_out.friction[i] = _ZERO
         else:
-            d, n = surface_of(solids, b, axes[k], origin[k], in_space(x[r]))
-            points_out.velocity[i] = points_out.velocity[i] - rate * (radius[r] - d) / h * n
+            d, n = surface_of(solids, b, axes[k], origin[k], y)
+            distance_out[i] = d
+            points_out.place[i] = y - wp.max(d, _ZERO) * n
+            points_out.velocity[i] = vec3()
             points_out.normal[i] = n
             points_out.condition[i] = _FRICTION
             points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
