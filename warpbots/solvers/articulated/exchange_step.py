@@ -5,7 +5,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import Launch, clear_gradients, launch, launch_all
+from warpbots.numerics import Launch, clear_gradients, launch_all, launch_lanes
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.exchange import (
     center_kernel,
@@ -19,7 +19,10 @@ from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
 
-__all__ = ["ExchangeStep", "ExchangeWorkspace"]
+__all__ = ["LANES", "ExchangeStep", "ExchangeWorkspace"]
+
+LANES = 128
+"""Number of threads for the points of a body; a CPU has one."""
 
 _KEPT = {
     "place": vec3, "mass": scalar, "velocity": vec3, "normal": vec3, "condition": int, "friction": scalar
@@ -64,7 +67,7 @@ class ExchangeStep:
         """Write the impulses for the motion of the bodies at the end of the last stage of a step."""
         launch_all(self._motion(model, stage), model.device)
         inputs = [*self._moved(model), stage.c]
-        launch(impulse_kernel, _size(model), inputs, [self.impulse], model.device)
+        launch_lanes(impulse_kernel, _size(model), LANES, inputs, [self.impulse], model.device)
 
     def adj_find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
         """Adjoint of `find_impulses` by the stage; the gradients of the points follow in `adj_power`."""
@@ -75,7 +78,7 @@ class ExchangeStep:
             [*self._moved(model), stage.c, self.impulse_adj],
             [workspace.links.twist.grad, self.center.grad],
         )
-        launch(motion_gradients_kernel, _size(model), inputs, outputs, model.device)
+        launch_lanes(motion_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
         adjoints(steps, model.device)
 
     def adj_power(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
@@ -87,7 +90,7 @@ class ExchangeStep:
         launch_all([centers], model.device)
         inputs = [*self._moved(model), workspace.sweep, stage.c, self.impulse_adj]
         outputs = [self.gradients, workspace.links.twist.grad, workspace.sweep.grad, self.center.grad]
-        launch(point_gradients_kernel, _size(model), inputs, outputs, model.device)
+        launch_lanes(point_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
         adjoints([centers], model.device)
 
     def _motion(self, model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:

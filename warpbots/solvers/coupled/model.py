@@ -77,8 +77,8 @@ class CoupledWorkspace:
         origin: Origin of the solid of each body [m], shape (worlds * n_bodies,), vector.
         soft_body: Index of the soft body of each point of matter, shape (worlds * n_points,), int.
         body: Rigid body that each point of matter touches, -1 for none, shape (worlds * n_points,), int.
-        friction_adj: Gradient with respect to the coefficient of friction of each rigid body with each soft body
-            [loss], shape (worlds, n_bodies * n_soft_bodies).
+        counts: Number of points that touch each body in each part of the matter, shape (worlds * n_bodies * n_parts,),
+            int. The parts are listed in parallel.
         no_samples: Gradient with respect to samples of shapes, which is not used, shape (0, 0).
         unused_lost: Field `lost` of states of the rigid bodies; it is not used, because a state has one such field for
             both solvers [1], shape (worlds,).
@@ -103,7 +103,7 @@ class CoupledWorkspace:
     origin: wp.array
     soft_body: wp.array
     body: wp.array
-    friction_adj: wp.array
+    counts: wp.array
     no_samples: wp.array
     unused_lost: wp.array
     unused_time: wp.array

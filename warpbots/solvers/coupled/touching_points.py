@@ -18,7 +18,7 @@ import warp as wp
 from warpbots.contact import CODES
 from warpbots.contact.solid import LINEAR, PLANE, Solids, solid_distance, solid_frame
 from warpbots.contact.space_maps import space_maps
-from warpbots.numerics import real, vector
+from warpbots.numerics import real, sum_of_lanes, vector
 from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.robot_arrays import JointTree
@@ -26,6 +26,8 @@ from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 
 __all__ = [
+    "add_counts_kernel",
+    "count_points_kernel",
     "end_of_points",
     "find_touching_kernel",
     "list_points_kernel",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _vec = vector(3)
+_sum = sum_of_lanes(vec3)
 in_space, _ = space_maps(3)
 _FRICTION, _STICKY = wp.constant(CODES["friction"]), wp.constant(CODES["sticky"])
 _ZERO = wp.constant(scalar(0.0))
@@ -109,35 +112,84 @@ def find_touching_kernel(
         body_out[r] = body
 
 
+@wp.func
+def part_of(particles: int, w: int, part: int, parts: int):
+    """First index in the matter of a part of world w, and the index after its last; parts follow one another."""
+    length = (particles + parts - 1) // parts
+    first = wp.min(part * length, particles)
+    return w * particles + first, w * particles + wp.min(first + length, particles)
+
+
+@wp.kernel(enable_backward=False)
+def count_points_kernel(
+    # model
+    bodies: int,
+    particles: int,
+    parts: int,
+    # work
+    body: wp.array[int],
+    # out
+    counts_out: wp.array[int],
+):
+    """Count the points of matter that touch each body, in each part of the matter of each world."""
+    w, part = wp.tid()
+    for b in range(bodies):
+        counts_out[(w * bodies + b) * parts + part] = 0
+    start, end = part_of(particles, w, part, parts)
+    for r in range(start, end):
+        if body[r] >= 0:
+            c = (w * bodies + body[r]) * parts + part
+            counts_out[c] = counts_out[c] + 1
+
+
+@wp.kernel(enable_backward=False)
+def add_counts_kernel(
+    # model
+    parts: int,
+    # out
+    counts_out: wp.array[int],
+    points_out: Exchange,
+):
+    """Replace the counts of each body by their sums over the parts before, and write the sum over all parts."""
+    k = wp.tid()
+    total = int(0)
+    for c in range(k * parts, (k + 1) * parts):
+        count = counts_out[c]
+        counts_out[c] = total
+        total += count
+    points_out.count[k] = total
+
+
 @wp.kernel(enable_backward=False)
 def list_points_kernel(
     # model
     bodies: int,
     particles: int,
+    parts: int,
     # work
     body: wp.array[int],
     # out
+    counts_out: wp.array[int],
     points_out: Exchange,
     particle_out: wp.array[int],
 ):
     """List the points of matter that touch bodies, by body, in the order of the matter."""
-    w = wp.tid()
-    for b in range(bodies):
-        points_out.count[w * bodies + b] = 0
-    for r in range(w * particles, (w + 1) * particles):
-        if body[r] >= 0:
-            points_out.count[w * bodies + body[r]] += 1
+    w, part = wp.tid()
     first = int(w * particles)
     for b in range(bodies):
-        points_out.first[w * bodies + b] = first
-        first += points_out.count[w * bodies + b]
-        points_out.count[w * bodies + b] = 0
-    for r in range(w * particles, (w + 1) * particles):
+        k = w * bodies + b
+        c = k * parts + part
+        counts_out[c] = counts_out[c] + first  # from here on, the index of the next point of the part
+        if part == 0:
+            points_out.first[k] = first
+        first += points_out.count[k]
+    start, end = part_of(particles, w, part, parts)
+    for r in range(start, end):
         if body[r] >= 0:
-            k = w * bodies + body[r]
-            particle_out[points_out.first[k] + points_out.count[k]] = r
-            points_out.count[k] += 1
-    for i in range(first, (w + 1) * particles):
+            c = (w * bodies + body[r]) * parts + part
+            particle_out[counts_out[c]] = r
+            counts_out[c] = counts_out[c] + 1
+    for i in range(first + part, (w + 1) * particles, parts):
         particle_out[i] = -1
 
 
@@ -229,12 +281,15 @@ def wrench_kernel(
     torque_out: wp.array2d[vec3],
 ):
     """Write the mean force of the points on each body, and its torque about the origin: sums of p / h and x x p / h."""
-    w, b = wp.tid()
+    w, b, lane = wp.tid()
     k = w * bodies + b
     force = vec3()
     torque = vec3()
-    for i in range(points.first[k], points.first[k] + points.count[k]):
+    for i in range(points.first[k] + lane, points.first[k] + points.count[k], wp.block_dim()):
         force += impulse[i] / h
         torque += wp.cross(points.place[i], impulse[i]) / h
-    force_out[w, b] = force
-    torque_out[w, b] = torque
+    force = _sum(force)
+    torque = _sum(torque)
+    if lane == 0:
+        force_out[w, b] = force
+        torque_out[w, b] = torque
