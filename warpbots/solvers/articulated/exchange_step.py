@@ -36,7 +36,7 @@ class ExchangeStep:
 
     Attributes:
         points: The points, as a Warp struct.
-        particle: Index of each point in the arrays of the matter, -1 for no point, shape (n,), int.
+        row: Index of each point in the arrays of the matter, -1 for no point, shape (n,), int.
         share: Share of matter that touches, interpolated at each point [1], shape (n,).
         distance: Signed distance of each point of matter from the surface of its body, or minus the distance of a bound
             point from its place in the body [m], shape (n,).
@@ -47,7 +47,7 @@ class ExchangeStep:
     """
 
     points: Exchange
-    particle: wp.array
+    row: wp.array
     share: wp.array
     distance: wp.array
     impulse: wp.array

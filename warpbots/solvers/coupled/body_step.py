@@ -84,7 +84,7 @@ class BodyStep:
         inputs = [
             self._count, model.rigid.tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
             self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, model.rigid.workspace.links.twist,
-            work.axes, work.origin, work.body, exchange.particle,
+            work.axes, work.origin, work.body, exchange.row,
         ]  # fmt: skip
         launch(surface_kernel, self.threads, inputs, [exchange.points, exchange.distance], model.device)
         if self.force is None:
@@ -96,7 +96,7 @@ class BodyStep:
         sizes = [self._count, len(model.matter), parts]
         launch(count_points_kernel, (model.worlds, parts), [*sizes, work.body], [work.counts], model.device)
         launch(add_counts_kernel, work.origin.size, [parts], [work.counts, exchange.points], model.device)
-        outputs = [work.counts, exchange.points, exchange.particle]
+        outputs = [work.counts, exchange.points, exchange.row]
         launch(list_points_kernel, (model.worlds, parts), [*sizes, work.body], outputs, model.device)
 
     def advance(self) -> None:
@@ -158,7 +158,7 @@ class BodyStep:
         self._place_solids()
         inputs = [
             self._count, rigid.tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
-            self._correction, links.twist, work.axes, work.origin, exchange.particle, exchange.points, distance_adj,
+            self._correction, links.twist, work.axes, work.origin, exchange.row, exchange.points, distance_adj,
             exchange.gradients,
         ]  # fmt: skip
         outputs = [
@@ -171,7 +171,7 @@ class BodyStep:
         model, exchange = self.model, self.exchange
         if model.body_friction.grad is not None:
             inputs = [
-                self._count, len(model.matter), model.workspace.soft_body, exchange.particle, exchange.points,
+                self._count, len(model.matter), model.workspace.soft_body, exchange.row, exchange.points,
                 exchange.gradients,
             ]  # fmt: skip
             outputs, size = [model.body_friction.grad], model.body_friction.shape

@@ -87,7 +87,7 @@ def _workspace(
         counts=zeros(worlds * bodies * (_PARTS if parallel(device) else 1), int),
         no_samples=zeros((0, 0), scalar),
         unused_lost=zeros((worlds,), scalar, True),
-        unused_time=zeros((worlds,), scalar, True),
+        bodies_time=zeros((worlds,), scalar, True),
         unused_travel=zeros((worlds, drives), scalar, True),
         stopped=zeros((worlds,), int),
         measured_state=measured,

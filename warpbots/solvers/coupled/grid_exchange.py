@@ -51,7 +51,7 @@ class GridExchange:
         self._find_radii()
         self.bodies.find(self.matter.motion.x, work.radius)
         self._find_free_nodes(gathered)
-        inputs = [*self._matter, scalar(self.bodies.dt), exchange.particle, exchange.distance, work.nodes]
+        inputs = [*self._matter, scalar(self.bodies.dt), exchange.row, exchange.distance, work.nodes]
         self._launch(gather_points_kernel, inputs, [exchange.points, exchange.share])
         self.bodies.advance()
         self._add_impulses(gathered, -1.0)
@@ -76,10 +76,10 @@ class GridExchange:
         launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
         outputs = [motion_adj, soft.material_adj, gradients.place]
         self._launch(adj_scatter_mass_kernel, [*self._points, work.nodes_adj], outputs)
-        inputs = [soft.material, h, exchange.particle, exchange.points, exchange.distance, gradients]
+        inputs = [soft.material, h, exchange.row, exchange.points, exchange.distance, gradients]
         self._launch(adj_surface_kernel, inputs, [work.distance_adj, gradients.normal, soft.material_adj])
         self.bodies.adj_find(self.matter.motion.x, work.distance_adj, gradients.place)
-        self._launch(move_place_gradients_kernel, [exchange.particle, gradients.place], [motion_adj])
+        self._launch(move_place_gradients_kernel, [exchange.row, gradients.place], [motion_adj])
         self._add_gravity_gradient(gathered)
 
     def _add_gravity_gradient(self, gathered: Gathered) -> None:
@@ -119,7 +119,7 @@ class GridExchange:
 
     @property
     def _points(self) -> list:
-        return [*self._matter, self.bodies.exchange.particle, self.bodies.exchange.points]
+        return [*self._matter, self.bodies.exchange.row, self.bodies.exchange.points]
 
     @property
     def _free(self) -> list:
@@ -127,4 +127,4 @@ class GridExchange:
         return [soft.gravity, soft.grid.resolution[-1], soft.grid.pencils, grid_threads(soft)[1], real(self.bodies.dt)]
 
     def _launch(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
-        launch(kernel, self.bodies.exchange.particle.size, inputs, outputs, self._soft.device)
+        launch(kernel, self.bodies.exchange.row.size, inputs, outputs, self._soft.device)

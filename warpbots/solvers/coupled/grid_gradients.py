@@ -35,7 +35,7 @@ def adj_scatter_impulses_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     momentum_adj: wp.array[NODE],
     # out
@@ -43,7 +43,7 @@ def adj_scatter_impulses_kernel(
 ):
     """Write the gradient by each impulse, -sum W h*."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r >= 0:
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
@@ -59,7 +59,7 @@ def adj_gather_points_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     share: wp.array[scalar],
     impulse: wp.array[vec3],
@@ -77,7 +77,7 @@ def adj_gather_points_kernel(
     The gradients by positions and places include those of the weights with which impulses act on nodes.
     """
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r < 0:
         return
     x = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -144,7 +144,7 @@ def adj_scatter_mass_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     nodes_adj: wp.array[NODE],
     # out
@@ -154,7 +154,7 @@ def adj_scatter_mass_kernel(
 ):
     """Add to the gradients by positions, places, densities and volumes, from those by the touching mass of nodes."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r < 0:
         return
     x = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -178,7 +178,7 @@ def adj_surface_kernel(
     # step
     h: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     distance: wp.array[scalar],
     gradients: ExchangeGradients,
@@ -193,7 +193,7 @@ def adj_surface_kernel(
     minus (r - d) n / (`RELAXATION` h).
     """
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r < 0:
         return
     n = points.normal[i]
@@ -216,14 +216,14 @@ def adj_surface_kernel(
 @wp.kernel(enable_backward=False)
 def move_place_gradients_kernel(
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     place_adj: wp.array[vec3],
     # out
     motion_adj_out: _MotionArrays,
 ):
     """Add the gradients by the places of points to those by the positions of particles."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r >= 0:
         motion_adj_out.x[r] = motion_adj_out.x[r] + from_space(place_adj[i])
 

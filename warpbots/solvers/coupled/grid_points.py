@@ -81,14 +81,14 @@ def scatter_mass_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     # out
     nodes_out: wp.array[NODE],
 ):
     """Add the mass of each touching particle to its nodes."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r >= 0:
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
@@ -133,7 +133,7 @@ def gather_points_kernel(
     # step
     h: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     distance: wp.array[scalar],
     nodes: wp.array[NODE],
     # out
@@ -142,7 +142,7 @@ def gather_points_kernel(
 ):
     """Write the effective mass of each touching particle, and add the velocity at which matter leaves an overlap."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r < 0:
         return
     cell = (motion.x[r] - grid.lower) * grid.inv_dx
@@ -164,7 +164,7 @@ def scatter_impulses_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     impulse: wp.array[vec3],
     factor: scalar,
@@ -173,7 +173,7 @@ def scatter_impulses_kernel(
 ):
     """Add `factor` times the impulse of each particle on its body to the momentum of its nodes."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r >= 0:
         x = (motion.x[r] - grid.lower) * grid.inv_dx
         e = arm_of(motion.x[r], points.place[i], grid.inv_dx)

@@ -81,11 +81,11 @@ def find_fast_kernel(
 def find_deep_kernel(
     # model
     bodies: int,
-    particles: int,
+    matter: int,
     lanes: int,
     deepest: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     distance: wp.array[scalar],
     # out
@@ -96,15 +96,15 @@ def find_deep_kernel(
     A point that is bound to a body must be as near to its place in it.
     """
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
+    for i in range(w * matter + lane, end_of_points(points, bodies, w), lanes):
         if distance[i] < -deepest:
-            wp.atomic_max(stopped_out, w, particle[i] - w * particles)
+            wp.atomic_max(stopped_out, w, row[i] - w * matter)
 
 
 @wp.kernel(enable_backward=False)
 def end_worlds_kernel(
     # model
-    particles: int,
+    matter: int,
     # work
     time: wp.array[scalar],
     stopped: wp.array[int],
@@ -135,14 +135,14 @@ def find_impossible(model: CoupledModel, exchange: ExchangeStep, lanes: int, dt:
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
     inputs = [rigid.tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size)]
-    inputs += [exchange.particle, exchange.points, exchange.distance]
+    inputs += [exchange.row, exchange.points, exchange.distance]
     launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 
 
 def end_worlds(model: CoupledModel, state_out: CoupledState) -> None:
     """Set a position to NaN in worlds that `find_impossible` found, and where obstacles have met at a rigid body."""
     work = model.workspace
-    inputs = [len(model.matter), work.unused_time, work.stopped]
+    inputs = [len(model.matter), work.bodies_time, work.stopped]
     launch(end_worlds_kernel, model.worlds, inputs, [state_out.position], model.device)
 
 

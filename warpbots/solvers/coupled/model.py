@@ -82,7 +82,7 @@ class CoupledWorkspace:
         no_samples: Gradient with respect to samples of shapes, which is not used, shape (0, 0).
         unused_lost: Field `lost` of states of the rigid bodies; it is not used, because a state has one such field for
             both solvers [1], shape (worlds,).
-        unused_time: Field `time` of states of the rigid bodies at the end of a step [s], shape (worlds,); only NaN
+        bodies_time: Field `time` of states of the rigid bodies at the end of a step [s], shape (worlds,); only NaN
             counts, where obstacles have met at a rigid body.
         unused_travel: Field `travel` of these states [m or rad], shape (worlds, n_drives); it is not used either.
         stopped: For each world that cannot go on after a step, the point of matter whose position becomes NaN, else
@@ -106,7 +106,7 @@ class CoupledWorkspace:
     counts: wp.array
     no_samples: wp.array
     unused_lost: wp.array
-    unused_time: wp.array
+    bodies_time: wp.array
     unused_travel: wp.array
     stopped: wp.array
     measured_state: ArticulatedState
@@ -286,10 +286,10 @@ class CoupledModel(ArrayModel):
     def bodies_end(self, state_out: CoupledState) -> ArticulatedState:
         """The part of the state at the end of a step that the step of the rigid bodies writes.
 
-        The time and the coordinates of drives, which the step of the matter writes, go to arrays that are not used.
+        The time and the coordinates of drives, which the step of the matter writes, go to arrays of the workspace.
         """
         work = self.workspace
-        return work.ends.of(state_out, lambda: self._bodies_state(state_out, work.unused_time, work.unused_travel))
+        return work.ends.of(state_out, lambda: self._bodies_state(state_out, work.bodies_time, work.unused_travel))
 
     def _bodies_state(self, state: CoupledState, time: wp.array, travel: wp.array) -> ArticulatedState:
         lost, frames = self.workspace.unused_lost, self.rigid.frames

@@ -62,7 +62,7 @@ def pose_gradients_kernel(
     twist: wp.array[Twist],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     distance_adj: wp.array[scalar],
     gradients: ExchangeGradients,
@@ -88,7 +88,7 @@ def pose_gradients_kernel(
     p_adj = vec3()
     R_adj = mat33()
     for i in range(points.first[k] + lane, points.first[k] + points.count[k], wp.block_dim()):
-        r = particle[i]
+        r = row[i]
         v_adj = gradients.velocity[i]
         if bound[r - w * matter] >= 0 and v_adj_out:
             V_adj += spatial(wp.cross(in_space(x[r]), v_adj), v_adj)
@@ -128,10 +128,10 @@ def pose_gradients_kernel(
 def add_friction_gradients_kernel(
     # model
     bodies: int,
-    particles: int,
+    matter: int,
     soft: wp.array[int],
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     gradients: ExchangeGradients,
     # out
@@ -140,7 +140,7 @@ def add_friction_gradients_kernel(
     """Add the gradients by the coefficients at the points to those of each soft body, then of each rigid body."""
     w, body, lane = wp.tid()
     softs = friction_adj_out.shape[1] - bodies
-    start = int(w * particles)
+    start = int(w * matter)
     end = end_of_points(points, bodies, w)
     if body >= softs:
         k = w * bodies + body - softs
@@ -148,7 +148,7 @@ def add_friction_gradients_kernel(
         end = start + points.count[k]
     mu = scalar(0.0)
     for i in range(start + lane, end, wp.block_dim()):
-        if body >= softs or soft[particle[i]] == body:
+        if body >= softs or soft[row[i]] == body:
             mu += gradients.friction[i]
     mu = _sum_of_numbers(mu)
     if lane == 0:

@@ -78,7 +78,7 @@ def find_touching_kernel(
     kind: wp.array[int],
     reach: wp.array[scalar],
     solids: Solids,
-    points: int,
+    matter: int,
     lanes: int,
     bound: wp.array[int],
     # state
@@ -96,10 +96,10 @@ def find_touching_kernel(
     call, so the loop over bodies reads the fields `kind` and `reach` of `solids`.
     """
     w, lane = wp.tid()
-    for r in range(w * points + lane, (w + 1) * points, lanes):
+    for r in range(w * matter + lane, (w + 1) * matter, lanes):
         y = in_space(x[r])
         nearest = radius[r]
-        body = bound[r - w * points]
+        body = bound[r - w * matter]
         if body < 0 and nearest >= _ZERO:
             for b in range(bodies):
                 k = w * bodies + b
@@ -113,18 +113,18 @@ def find_touching_kernel(
 
 
 @wp.func
-def part_of(particles: int, w: int, part: int, parts: int):
+def part_of(matter: int, w: int, part: int, parts: int):
     """First index in the matter of a part of world w, and the index after its last; parts follow one another."""
-    length = (particles + parts - 1) // parts
-    first = wp.min(part * length, particles)
-    return w * particles + first, w * particles + wp.min(first + length, particles)
+    length = (matter + parts - 1) // parts
+    first = wp.min(part * length, matter)
+    return w * matter + first, w * matter + wp.min(first + length, matter)
 
 
 @wp.kernel(enable_backward=False)
 def count_points_kernel(
     # model
     bodies: int,
-    particles: int,
+    matter: int,
     parts: int,
     # work
     body: wp.array[int],
@@ -135,7 +135,7 @@ def count_points_kernel(
     w, part = wp.tid()
     for b in range(bodies):
         counts_out[(w * bodies + b) * parts + part] = 0
-    start, end = part_of(particles, w, part, parts)
+    start, end = part_of(matter, w, part, parts)
     for r in range(start, end):
         if body[r] >= 0:
             c = (w * bodies + body[r]) * parts + part
@@ -164,18 +164,18 @@ def add_counts_kernel(
 def list_points_kernel(
     # model
     bodies: int,
-    particles: int,
+    matter: int,
     parts: int,
     # work
     body: wp.array[int],
     # out
     counts_out: wp.array[int],
     points_out: Exchange,
-    particle_out: wp.array[int],
+    row_out: wp.array[int],
 ):
     """List the points of matter that touch bodies, by body, in the order of the matter."""
     w, part = wp.tid()
-    first = int(w * particles)
+    first = int(w * matter)
     for b in range(bodies):
         k = w * bodies + b
         c = k * parts + part
@@ -183,14 +183,14 @@ def list_points_kernel(
         if part == 0:
             points_out.first[k] = first
         first += points_out.count[k]
-    start, end = part_of(particles, w, part, parts)
+    start, end = part_of(matter, w, part, parts)
     for r in range(start, end):
         if body[r] >= 0:
             c = (w * bodies + body[r]) * parts + part
-            particle_out[counts_out[c]] = r
+            row_out[counts_out[c]] = r
             counts_out[c] = counts_out[c] + 1
-    for i in range(first + part, (w + 1) * particles, parts):
-        particle_out[i] = -1
+    for i in range(first + part, (w + 1) * matter, parts):
+        row_out[i] = -1
 
 
 @wp.func
@@ -214,7 +214,7 @@ def surface_kernel(
     solids: Solids,
     soft: wp.array[int],
     friction: wp.array2d[real],
-    particles: int,
+    matter: int,
     lanes: int,
     bound: wp.array[int],
     bound_place: wp.array[vec3],
@@ -229,7 +229,7 @@ def surface_kernel(
     axes: wp.array[mat33],
     origin: wp.array[vec3],
     body: wp.array[int],
-    particle: wp.array[int],
+    row: wp.array[int],
     # out
     points_out: Exchange,
     distance_out: wp.array[scalar],
@@ -240,11 +240,11 @@ def surface_kernel(
     correction or, with an array `v`, the velocity of its body minus v.
     """
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
-        r = particle[i]
+    for i in range(w * matter + lane, end_of_points(points_out, bodies, w), lanes):
+        r = row[i]
         b = body[r]
         k = w * bodies + b
-        p = r - w * particles
+        p = r - w * matter
         y = in_space(x[r])
         if bound[p] >= 0:
             away = y - origin[k] - axes[k] @ bound_place[p]
