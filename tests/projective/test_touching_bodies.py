@@ -15,6 +15,7 @@ from warpbots.scene import (
     Joint,
     Material,
     Obstacle,
+    Posed,
     RigidBody,
     Scene,
     SceneError,
@@ -178,6 +179,63 @@ def test_gradients_through_a_pressed_pair_are_those_of_differences():
             up, down = (float(loss(inputs | {name: (1.0 + s * size) * value})) for s in (1.0, -1.0))
         assert slope != 0.0, name
         assert slope == pytest.approx((up - down) / (2.0 * size), rel=1e-5), name
+
+
+def rigid_press(turn: float, dt: float, **options) -> Simulation:
+    """A cube on rails, turned by an angle [deg] from its face to its edge, that a motor presses on a rigid block."""
+    turned = Rotation.from_euler("ZX", (20.0, turn), degrees=True).as_matrix()
+    height = 0.5 * SIDE * (np.cos(np.radians(turn)) + np.sin(np.radians(turn)))
+    block = RigidBody("block", Box((-0.06, -0.06, -0.06), (0.06, 0.06, 0.0)))
+    tool = Posed(Box((-0.5 * SIDE,) * 3, (0.5 * SIDE,) * 3), (0.0,) * 3, turned)
+    tool = RigidBody("tool", tool, position=(0.0, 0.0, height + 3e-4))
+    rails = Joint("rails", "prismatic", None, "tool", axis=(0.0, 0.0, -1.0), damping=2.0)
+    push = Torque("push", "rails", max_torque=1e3 * tool.density * SIDE**3 * G)
+    return simulated(
+        Scene((block, tool), (push,), joints=(Joint("held", "fixed", None, "block"), rails)), 0.03, dt, **options
+    )
+
+
+@pytest.mark.verification(float32=True)
+@pytest.mark.parametrize(("turn", "dt"), ((0.0, 2e-2), (45.0, 1e-2), (45.0, 2e-2)))
+def test_rigid_bodies_that_a_load_presses_together_stay_apart(turn, dt):
+    """A thousand weights would compress the skin by more than the clearance, so that the bodies meet."""
+    sim = rigid_press(turn, dt)
+    state, push = sim.state(), torch.ones(1, 1)
+    start = float(sim.sense(state).center[0, 1, 2]) - 3e-4
+    for _ in range(round(0.2 / dt)):
+        state = sim.step(state, push)
+        apart = float(sim.sense(state).center[0, 1, 2]) - start
+        assert apart > 0.59 * 0.01 * float(sim.model.topology.components.length[0])
+    assert sim.report().bone_force[0, 1, 2] == pytest.approx(1001.0 * 1000.0 * SIDE**3 * G, rel=0.01)
+    assert state.shorter_steps[0] <= 2
+    assert sim.report().iterations.max() < 50
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("turn", (0.0, 45.0))
+def test_gradients_through_pressed_rigid_bodies_are_those_of_differences(turn):
+    """Height of the tool after three more steps by its load, mass and damping, and by the pose that it starts from."""
+    sim = rigid_press(turn, 2e-2, tolerance=1e-12)
+    start, push = sim.state(), torch.ones(1, 1, dtype=torch.float64)
+    for _ in range(8):
+        start = sim.step(start, push)
+    inputs = {"q": start.q, "push": 0.9 * push} | {n: sim.parameter(n) for n in ("joint_damping", "mass")}
+
+    def loss(values: dict) -> torch.Tensor:
+        state = sim.state(q=values["q"], qd=start.qd)
+        for _ in range(3):
+            state = sim.step(state, values["push"], **{n: v for n, v in values.items() if n not in ("q", "push")})
+        return state.q.sum()
+
+    leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
+    loss(leaves).backward()
+    apart = float((sim.sense(start).center - sim.sense(sim.state()).center)[0, 1, 2]) + 3e-4
+    assert 0.59 < apart / (0.01 * float(sim.model.topology.components.length[0])) < 0.7
+    for name, value in inputs.items():
+        slope, size = float((leaves[name].grad * value).sum()), 1e-6
+        with torch.no_grad():
+            up, down = (float(loss(inputs | {name: (1.0 + s * size) * value})) for s in (1.0, -1.0))
+        assert slope == pytest.approx((up - down) / (2.0 * size), rel=1e-5, abs=1e-9), (name, slope)
 
 
 @pytest.mark.parametrize("turned", (0.0, 25.0))

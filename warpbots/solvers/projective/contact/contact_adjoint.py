@@ -2,15 +2,15 @@
 
 A contact is a point sum a_k x_k of up to four nodes with a distance phi and a normal n. These follow from the positions
 of the nodes in a way of the family: for a contact with a solid, d phi = slope n . dx and dn = K dx at the point; for a
-pair, phi = n . sum a_k x_k - clearance at the plane of the pair, whose n and a depend on all four nodes. The force is
+pair, phi = n . sum a_k x_k - keep at the plane of the pair, whose n and a depend on all four nodes. The force is
 lambda = l(u, n, phi, lambda) by Coulomb's law, the same for all families. With X, U and P for the positions, the
 displacements, and the adjoint displacements of the nodes in rows, and the gradients of nu . l (marked by *),
 
     a* = U u* + phi* X n + P lambda,   n* += phi* X^T a,   X* = a (slope phi* n + K n*)^T + (dn, da)^T (n*, a*)
 
-and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements. For rigid
-bodies that part slowly, phi is n . u minus a constant instead, and its gradient joins those of u and n; under load it
-is n . (u - c lambda) minus a constant (`pairs.to_keep`).
+and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements. The distance
+that a rigid pair keeps may follow from its distance at the start n . (X^T a - u), and from the compression of its skin
+c n . lambda (`pairs.to_keep`): then parts of the gradient of phi join those of u, n and lambda.
 
 For a solid with the pose (R, p), the displacement h (b + W (y - p)) of its surface at y is subtracted from u, where b
 includes the velocity of the surface relative to the solid. With the gradient y* = slope phi* n + K n* at y = X^T a,
@@ -24,7 +24,7 @@ import warp as wp
 
 from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.contact.contact_arrays import APART, PRESSED, ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.coulomb_law import gap_vector, law
 from warpbots.solvers.projective.contact.pair_arrays import PairArrays, obstacle_side
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
@@ -34,7 +34,7 @@ from warpbots.solvers.projective.elements.nodes import packed
 
 __all__ = ["adj_contacts_kernel", "differentiate_contacts_kernel", "pull_contacts_kernel"]
 
-_vec, _vec4, _mat = vector(3), vector(4), matrix(3)
+_vec, _vec2, _vec4, _mat = vector(3), vector(2), vector(4), matrix(3)
 _rows = wp.types.matrix((4, 3), real)
 
 
@@ -179,18 +179,14 @@ def contact_of(contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
 
 
 @wp.func
-def without_distance(by: ContactAtEnd, c: ContactAtEnd, near: int):
-    """The gradients of a contact, in u*, n* and lambda* instead of phi* where phi follows from its start.
-
-    Then phi is n . u, minus a constant, and under load minus the compression of the skin c n . lambda.
-    """
-    if near != APART:
-        by.displacement += by.distance * c.normal
-        by.normal += by.distance * c.displacement
-        if near == PRESSED:
-            by.normal -= by.distance * c.skin * c.lam
-            by.lam -= by.distance * c.skin * c.normal
-        by.distance = real(0.0)
+def with_kept(by: ContactAtEnd, c: ContactAtEnd, follows: _vec2):
+    """The gradients of a contact, with that of the distance that it keeps, whose derivatives are `follows`."""
+    by_start = follows[0] * by.distance
+    by_skin = follows[1] * by.distance * c.skin
+    by.displacement += by_start * c.normal
+    by.normal += by_start * c.displacement - by_skin * c.lam
+    by.lam -= by_skin * c.normal
+    by.distance -= by_start
     return by
 
 
@@ -237,7 +233,7 @@ def differentiate_contacts_kernel(
     U = displacements(topology, contacts_out, u, w, k)
     contact = contact_of(contacts_out, g, U, at(u, w * topology.stride + topology.first + c), k)
     _nu, by_all = wp.grad(contact_force)(nu, contact)
-    by = without_distance(by_all, contact, contacts_out.near[k])
+    by = with_kept(by_all, contact, contacts_out.follows[k])
     X_adj = pull_back(g, contact.normal, by, U @ by.displacement)
     row = by.displacement + g.curvature @ by.normal + g.slope * by.distance * contact.normal
     row -= wp.transpose(g.turn) @ by.displacement
@@ -332,7 +328,7 @@ def adj_contacts_kernel(
     P = displacements(topology, contacts, adjoint, w, k)
     contact = contact_of(contacts, g, U, lam, k)
     _nu, by_all = wp.grad(contact_force)(at(adjoint, j), contact)
-    by = without_distance(by_all, contact, contacts.near[k])
+    by = with_kept(by_all, contact, contacts.follows[k])
     X_adj = pull_back(g, contact.normal, by, U @ by.displacement + P @ lam)
     for q in range(4):
         node = contacts.node[k][q]

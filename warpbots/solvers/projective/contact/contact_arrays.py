@@ -5,9 +5,6 @@ import warp as wp
 from warpbots.numerics import matrix, real, vector
 
 __all__ = [
-    "APART",
-    "PARTING",
-    "PRESSED",
     "ContactArrays",
     "ContactTopology",
     "JointCoupling",
@@ -21,9 +18,7 @@ __all__ = [
 ]
 
 _vec, _mat = vector(3), matrix(3)
-_vec4 = vector(4)
-APART, PARTING, PRESSED = (wp.constant(k) for k in range(3))
-"""How the distance that a pair keeps follows from its start (`pairs.to_keep`)."""
+_vec2, _vec4 = vector(2), vector(4)
 _CHANGES = wp.constant(8)  # after which a contact has the sliding coefficient for the rest of a step
 
 
@@ -83,7 +78,8 @@ class ContactArrays:
     weight: Weights a_k of these nodes [1].
     end_weight: Weights of a pair at the end of a step, in the adjoint [1].
     distance: Distance phi at the end of the step [m].
-    near: How the distance that a pair keeps follows from its start: `APART`, `PARTING` or `PRESSED` (`pairs.to_keep`).
+    follows: Derivatives of the distance that a pair keeps with respect to its distance at the start, and to the
+        compression of its skin (`pairs.to_keep`) [1]; 0 for a contact with a solid.
     slope: Derivative of the distance along the normal, for a contact with a solid [1].
     normal: Outward normal n of the solid, or normal of the plane of the pair, at the end of the step [1].
     curvature: Transposed derivative of the normal with respect to position, for a contact with a solid [1/m].
@@ -128,7 +124,7 @@ class ContactArrays:
     weight: wp.array[_vec4]
     end_weight: wp.array[_vec4]
     distance: wp.array[real]
-    near: wp.array[int]
+    follows: wp.array[_vec2]
     slope: wp.array[real]
     normal: wp.array[_vec]
     curvature: wp.array[_mat]

@@ -50,9 +50,9 @@ def end_planes_kernel(
     ua, ub, uc, ud = displacements_of(pairs, z, w, pairs.node[m])
     way = wp.dot(n, weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud)
     yielded = wp.dot(n, at(z, w * topology.stride + topology.first + first + p)) * skin_of(topology, pairs.node[m])
-    keep, state = to_keep(pairs, h, pairs.node[m], phi, way, yielded)
+    keep, follows = to_keep(pairs, h, pairs.node[m], phi, way, yielded)
     contacts_out.distance[k] = phi - keep
-    contacts_out.near[k] = state
+    contacts_out.follows[k] = follows
 
 
 @wp.kernel(enable_backward=False)

@@ -58,6 +58,7 @@ _SAME = wp.constant(real(0.99))  # cosine between normals above which planes cou
 _PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
 _TOUCHING = wp.constant(real(8.0 * np.finfo(real_numpy).eps))  # distance that is rounding [largest coordinate]
+_SEPARATE = wp.constant(real(0.01))  # distance at which a contact has kept its sides apart [clearances]
 _PART = wp.constant(real(1e-3))  # clearances by which surfaces that touch are parted, to have a direction
 _FACING = wp.constant(real(0.5e-3))  # distance, or depth, at which surfaces touch [clearances]
 _ALIGNED = wp.constant(
@@ -254,12 +255,12 @@ def examine(
             return 0
     if slot >= 0:
         was = pairs.kind[first + slot]
-        if lost == 0 and was > NEAREST:
+        if lost == 0 and was != NONE:
             v = pairs.weight[first + slot]
             rest = _ONE - t
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
-            if wp.dot(pairs.normal[first + slot], end) >= real(0.5) * clearance:
-                return 0  # it ends on the side on which it began
+            if wp.dot(pairs.normal[first + slot], end) >= _SEPARATE * clearance:
+                return 0  # it ends on the side on which it began, however far its skin yields
         if (passes == 0 or hold == 0) and was != NONE:
             return 0
         if hold == 1:  # its plane did not stop it: take the plane of the present contact

@@ -6,9 +6,6 @@ from warpbots.contact import CODES
 from warpbots.contact.moving_frames import MovingPoses
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import (
-    APART,
-    PARTING,
-    PRESSED,
     ContactArrays,
     ContactTopology,
     holding,
@@ -28,10 +25,11 @@ from warpbots.solvers.projective.elements.element import at
 
 __all__ = ["displacements_of", "ends_of", "evaluate_pairs_kernel", "friction_of", "starts_of", "to_keep"]
 
-_vec = vector(3)
+_vec, _vec2 = vector(3), vector(2)
 _FRICTION = wp.constant(CODES["friction"])
 _NEAR, _KEPT = wp.constant(real(0.5)), wp.constant(real(0.25))  # of rigid bodies that touch [clearances]
 _PARTING = wp.constant(real(0.1))  # time in which rigid bodies would part by the clearance [s]
+_MOST = wp.constant(real(0.4))  # that the skin between two rigid bodies yields [distances that they keep]
 _LEAST = wp.constant(real(0.01))  # what they part by in any step, above the tolerance [clearances]
 
 
@@ -97,6 +95,9 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: rea
     they keep the distance at which the step began: if they approached each other by what the skin yields, they would
     do so in every step, until they pass through each other.
 
+    Two rigid surfaces cannot do without their skin: it alone determines how their contacts share a load. Under large
+    loads it hardens instead, so that it never yields by more than a part of the distance that the pair keeps.
+
     Args:
         pairs: The pairs.
         h: Length of the step [s].
@@ -106,22 +107,26 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: rea
         yielded: Compression of the skin by the present force [m].
 
     Returns:
-        The distance, `APART` if it does not depend on the start, `PARTING` if it is the distance at the start plus a
-        constant, or `PRESSED` if, together with the load, it is the distance at the start.
+        The distance, and its derivatives with respect to the distance at the start and to `yielded`.
     """
     clearance = clearance_of(pairs, i)
     keep = clearance
-    state = APART
+    follows = _vec2()
     start = apart - way
     if one_is_rigid(pairs, i) and start < _NEAR * clearance:
         more = clearance * wp.clamp(real(h) / _PARTING, _LEAST, _KEPT)
         keep = wp.clamp(start + more, more, _KEPT * clearance)
         if more < keep and keep < _KEPT * clearance:
-            state = PARTING
+            follows[0] = real(1.0)
         if one_is_soft(pairs, i) and start + yielded > keep:
             keep = start + yielded
-            state = PRESSED
-    return keep, state
+            follows = _vec2(real(1.0), real(1.0))
+    most = _MOST * keep
+    if one_is_rigid(pairs, i) and not one_is_soft(pairs, i) and yielded > real(0.5) * most:
+        part = real(0.5) * most / yielded  # of the skin: it yields by most (1 - part / 2)
+        keep += yielded - most * (real(1.0) - real(0.5) * part)
+        follows = _vec2(follows[0] * (real(1.0) - _MOST * (real(1.0) - part)), real(1.0) - part * part)
+    return keep, follows
 
 
 @wp.func
@@ -173,13 +178,13 @@ def evaluate_pairs_kernel(
     way += weight[2] * (at(z, s + i[2]) + at(f, s + i[2])) + weight[3] * (at(z, s + i[3]) + at(f, s + i[3]))
     lam = at(z, s + topology.first + first + p)
     yielded = wp.dot(normal, lam) * skin_of(topology, i)
-    keep, state = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way), yielded)
+    keep, follows = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way), yielded)
     phi = wp.dot(normal, end) - keep
     contacts_out.node[k] = i
     contacts_out.weight[k] = weight
     contacts_out.obstacle[k] = obstacle_of(pairs, i)
     contacts_out.distance[k] = phi
-    contacts_out.near[k] = state
+    contacts_out.follows[k] = follows
     contacts_out.normal[k] = normal
     contacts_out.surface[k] = belt_displacement(pairs, poses, h, w, i)
     contacts_out.condition[k] = _FRICTION

@@ -18,6 +18,7 @@ _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _NEAR = wp.constant(real(10.0))  # errors of nodes rotate the shortest connection, a hundredth of an edge long
 _UPDATES = wp.constant(30)  # searches after which planes stay as they are
+_SWINGS = wp.constant(6)  # searches after which every second update turns planes half the way
 _ALIGNED = wp.constant(
     real(0.75)
 )  # cosine between a plane's normal and the shortest connection, below which a contact ends
@@ -64,6 +65,16 @@ def turned(normal: _vec, to: _vec, edge: _vec, apart: real, way: _vec, mu: real)
         across = change - wp.dot(change, edge) * edge
         change -= across * (_ONE - apart / (apart + wp.max(g - s / mu, _ZERO)))
     return wp.normalize(normal + change)
+
+
+@wp.func
+def part_of_turn(round: int):
+    """Part of the way to the plane at the end that a plane turns in an update.
+
+    Planes of bodies that rotate in a long step swing about their final places: an update reverses their error, and
+    reduces it by little. Half a turn then removes this error, and whole turns in between the others.
+    """
+    return wp.where(round > _SWINGS and round % 2 == 0, real(0.5), _ONE)
 
 
 @wp.kernel(enable_backward=False)
@@ -114,8 +125,9 @@ def update_planes_kernel(
     if holds == 0:
         pairs_out.kind[m] = wp.where(near, HELD, NONE)
     else:
-        pairs_out.normal[m] = normal
-        pairs_out.weight[m] = weight
+        part = part_of_turn(rounds[component])
+        pairs_out.normal[m] = wp.normalize(old + part * (normal - old))
+        pairs_out.weight[m] += part * (weight - pairs_out.weight[m])
     if pairs_out.redundant[m] == 0 and (holds == 0 or change > wp.where(near, _NEAR * tolerance, tolerance)):
         wp.atomic_add(added_out, w, 1)
         note_change(pairs_out, islands_out, w, pairs_out.node[m])
