@@ -42,32 +42,39 @@ FRICTION, MASS = 0.8, 1.0
 """Coulomb coefficient of everything [1], and mass of a load [kg]."""
 WAY = 0.15, 0.1, 0.25
 """From the place of a load to its target [m]."""
-FACES = 0.1
-"""Largest edge of the faces of a rigid load [m]."""
+ROD, FACES = 0.08, 0.1
+"""Radius of the rod, and largest edge of the faces of a rigid load [m]."""
 WEAKEST, STRONGEST = 0.2, 0.35
 """Bounds of the random activation of each arm at the start."""
 LOADS = "cube", "rod", "mug"
+"""Names of the loads."""
 HELD = sized(0.5, 0.01)
 """Time for which a load is held at its target [s]."""
 FOUND = Path(__file__).with_suffix(".npz")
+"""Where `search` adds what it finds."""
 
 
 def rigid(name: str) -> wb.RigidBody:
-    """A load on the floor of the gripper, one of `LOADS`; none has an edge in a plane of symmetry of the gripper."""
-    turned, z = math.pi / 4 if name == "mug" else 0.0, 0.0
+    """A load on the floor of the gripper, one of `LOADS`; the handle of the mug is between two arms."""
+    angle, height = 0.0, 0.0
     if name == "cube":
-        shape: object = wb.shapes.Box((-RADIUS,) * 3, (RADIUS,) * 3)
+        shape, volume = wb.shapes.Box((-RADIUS,) * 3, (RADIUS,) * 3), (2.0 * RADIUS) ** 3
     elif name == "rod":
-        shape, z = wb.shapes.Cylinder((-RADIUS, 0.0, 0.0), (RADIUS, 0.0, 0.0), 0.08), 0.08 - RADIUS
+        shape, height = wb.shapes.Cylinder((-RADIUS, 0.0, 0.0), (RADIUS, 0.0, 0.0), ROD), ROD - RADIUS
+        volume = math.pi * ROD**2 * 2.0 * RADIUS
     else:
-        shape, z = mug(RADIUS, 0.19, 0.012, 0.05, sectors=16), -RADIUS
-    c, s = math.cos(turned), math.sin(turned)
-    body = wb.RigidBody(
-        "load", shape, 1000.0, position=(0.0, 0.0, z), rotation=((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)),
-        friction=FRICTION, color=(0.30, 0.50, 0.75),
+        shape, angle, height = mug(RADIUS, 0.19, 0.012, 0.05, sectors=16), math.pi / 4, -RADIUS
+        volume = shape.volume
+    c, s = math.cos(angle), math.sin(angle)
+    return wb.RigidBody(
+        "load", shape, MASS / volume, position=(0.0, 0.0, height), friction=FRICTION, color=(0.30, 0.50, 0.75),
+        rotation=((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)),
     )  # fmt: skip
-    heavy = wb.Simulation(wb.Scene([body], joints=[wb.Joint("j", "free", None, "load")]), wb.Articulated(), STEP)
-    return dataclasses.replace(body, density=1000.0 * MASS / float(heavy.parameter("mass")[0, 0]))
+
+
+def carry_scene(name: str, across: int = 1) -> wb.Scene:
+    """The gripper above a rigid load, one of `LOADS`, with a number of cells in the width of an arm."""
+    return dataclasses.replace(gripper_with(rigid(name), FRICTION, across), name="carry")
 
 
 class Carry(Grip):
@@ -86,9 +93,10 @@ class Carry(Grip):
             fine: Divisor of the size of cells across the arms and of the faces of the load.
             worlds: Number of copies.
         """
-        scene = gripper_with(rigid(name), FRICTION, fine)
         solver = wb.ProjectiveDynamics(cell_size=FACES / fine)
-        sim = wb.Simulation(scene, solver, STEP, halves * SUBSTEPS, checkpoints=wb.Checkpoints.all(), worlds=worlds)
+        sim = wb.Simulation(
+            carry_scene(name, fine), solver, STEP, halves * SUBSTEPS, checkpoints=wb.Checkpoints.all(), worlds=worlds
+        )
         super().__init__(sim)
         self.target = (self.centre(sim.state()) + torch.tensor(WAY, dtype=torch.float64)).detach()
 
