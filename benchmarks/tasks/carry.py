@@ -44,10 +44,8 @@ WAY = 0.15, 0.1, 0.25
 """From the place of a load to its target [m]."""
 ROD, FACES = 0.08, 0.1
 """Radius of the rod, and largest edge of the faces of a rigid load [m]."""
-WEAKEST, STRONGEST = 0.2, 0.35
-"""Bounds of the random activation of each arm at the start."""
-LOADS = "cube", "rod", "mug"
-"""Names of the loads."""
+LOADS = {"cube": (0.2, 0.35), "rod": (0.35, 0.5), "mug": (0.2, 0.35)}
+"""Names of the loads, and bounds of the random activation of each arm at the start, which do not lift them."""
 HELD = sized(0.5, 0.01)
 """Time for which a load is held at its target [s]."""
 FOUND = Path(__file__).with_suffix(".npz")
@@ -81,6 +79,7 @@ class Carry(Grip):
     """Episodes with a rigid load.
 
     Attributes:
+        weak: Bounds of the activation of each arm at the start.
         best: The unknowns of the episode with the least loss since the last `start`, shape (steps, 7).
     """
 
@@ -93,6 +92,7 @@ class Carry(Grip):
             fine: Divisor of the size of cells across the arms and of the faces of the load.
             worlds: Number of copies.
         """
+        self.weak = LOADS[name]
         solver = wb.ProjectiveDynamics(cell_size=FACES / fine)
         sim = wb.Simulation(
             carry_scene(name, fine), solver, STEP, halves * SUBSTEPS, checkpoints=wb.Checkpoints.all(), worlds=worlds
@@ -103,7 +103,7 @@ class Carry(Grip):
     def start(self, seed: int) -> None:
         """Set the initial controls: a weak random activation of each arm, and a drift of a few centimetres."""
         rng = np.random.default_rng(seed)
-        first = np.concatenate([np.arctanh(rng.uniform(WEAKEST, STRONGEST, ARMS)), 0.05 * rng.normal(size=3)])
+        first = np.concatenate([np.arctanh(rng.uniform(*self.weak, ARMS)), 0.05 * rng.normal(size=3)])
         self.raw = torch.tensor(np.tile(first, (self.steps, 1)), dtype=torch.get_default_dtype(), requires_grad=True)
         self.losses, self.best = [], self.raw.detach().clone()
 
@@ -127,11 +127,12 @@ class Carry(Grip):
 
         For `HELD`, all controls stay as they were at the end.
         """
-        more, control = round(HELD / STEP), motion.control[:, -1:].expand(-1, round(HELD / STEP), -1)
+        more = round(HELD / STEP)
         with torch.no_grad():
-            later = self.sim.rollout(control, more, motion.final).final
-        (z, drone), (after, flown) = ((float(self.centre(s)[2]), float(s.q[0, 2])) for s in (motion.final, later))
-        return float((self.centre(motion.final) - self.target).norm()), (z - drone) - (after - flown)
+            later = self.sim.rollout(motion.control[:, -1:].expand(-1, more, -1), more, motion.final).final
+        height = self.sim.model.robot.coordinates["flight"].start + 2
+        below = [float(s.q[0, height] - self.centre(s)[2]) for s in (motion.final, later)]
+        return float((self.centre(motion.final) - self.target).norm()), below[1] - below[0]
 
     def played(self, raw: np.ndarray, grips: np.ndarray | None = None, flies: bool = True) -> wb.Trajectory:
         """The motion of an episode.
@@ -215,7 +216,7 @@ def play(asked: argparse.Namespace, name: str) -> None:
         print(f"{name}, {how}: {1e3 * distance:.1f} mm from its target, then sinks by {1e3 * sunk:.1f} mm", flush=True)
     (held, gripped), parts = (np.tanh(x[:, :ARMS]) for x in (start, raw)), (slice(0, 15), slice(-15, None))
     print(f"{name}: activations {held[0].round(2)} become {[gripped[p].mean(axis=0).round(2) for p in parts]}")
-    show(asked, cases["as found"][1], cases["start"][1], cases["as found"][1])
+    show(asked, cases["as found"][1], cases["start"][1], cases["as found"][1], frames=4)
 
 
 def main() -> None:
