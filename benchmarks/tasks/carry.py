@@ -44,7 +44,7 @@ WAY = 0.15, 0.1, 0.25
 """From the place of a load to its target [m]."""
 ROD, FACES = 0.08, 0.1
 """Radius of the rod, and largest edge of the faces of a rigid load [m]."""
-LOADS = {"cube": (0.2, 0.35), "rod": (0.45, 0.65), "mug": (0.3, 0.42)}
+LOADS = {"cube": (0.2, 0.35), "rod": (0.4, 0.7), "mug": (0.4, 0.7)}
 """Names of the loads, and bounds of the random activation of each arm at the start, which do not lift them."""
 HELD = sized(0.5, 0.01)
 """Time for which a load is held at its target [s]."""

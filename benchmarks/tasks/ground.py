@@ -37,10 +37,8 @@ import warpbots as wb  # noqa: E402
 
 STEP, PERIOD = 0.01, 0.4
 """Control interval and period of a gait [s]."""
-LEARN, TRY = sized((3, 3), (0.05, 0.05))
+LEARN, TRY = sized((1.25, 3), (0.05, 0.05))
 """Periods of a rollout for learning, and for the table."""
-PART = 0.5
-"""Part of a period through which gradients of learning pass."""
 SETTLE = sized(0.4, 0.02)
 """Time for which the robot stands before it walks [s]."""
 DEPTH, CELL, FINE = 0.08, 0.04, 0.032
@@ -153,27 +151,6 @@ def walk(course: Course, gait: torch.Tensor, periods: float) -> wb.Trajectory:
     return course.sim.rollout(control, steps, course.start, observe=lambda state: state.q)
 
 
-def walk_in_parts(course: Course, gait: torch.Tensor, periods: float) -> torch.Tensor:
-    """Joint coordinates of `walk`, shape (steps, n), whose gradient passes from part to part in the place of the trunk.
-
-    The derivative by the state before a part of `PART` periods grows tenfold from part to part on soft ground, and says
-    nothing about gaits. By place alone it is exact, and stays: on an even ground a motion moves with its start.
-    """
-    steps, part = round(periods * PERIOD / STEP), round(PART * PERIOD / STEP)
-    control = (targets(gait, steps) / course.reach).to(course.start.time.dtype)
-    base = course.sim.model.robot.coordinates[next(j.name for j in course.sim.scene.joints if j.kind == "free")].start
-    state, moved, parts = course.start, 0.0, []
-    for first in range(0, steps, part):
-        u = control[first : first + part]
-        motion = course.sim.rollout(u, len(u), state, observe=lambda state: state.q)
-        q = motion.observation[0]
-        q = torch.cat([q[:, :base], q[:, base : base + 2] + moved, q[:, base + 2 :]], dim=1)
-        moved = q[-1, base : base + 2] - q[-1, base : base + 2].detach()  # zero, with a gradient
-        state = type(state)(**{name: value.detach() for name, value in vars(motion.final).items()})
-        parts.append(q)
-    return torch.cat(parts)
-
-
 @dataclasses.dataclass(frozen=True)
 class Walk:
     """What counts in a motion, differentiably: means are over time.
@@ -200,9 +177,9 @@ class Walk:
         return -self.distance + 2.0 * self.side + 2.0 * self.tilt + 2e-4 * self.torque + 1e-3 * self.excess
 
 
-def judged(course: Course, q: torch.Tensor, gait: torch.Tensor) -> Walk:
-    """What counts in a motion with joint coordinates `q`, shape (steps, n)."""
-    start, at = course.start.q[0], course.sim.model.robot.coordinates
+def judged(course: Course, motion: wb.Trajectory, gait: torch.Tensor) -> Walk:
+    """What counts in a motion of `walk`."""
+    q, start, at = motion.observation[0], course.start.q[0], course.sim.model.robot.coordinates
     base = at[next(j.name for j in course.sim.scene.joints if j.kind == "free")].start
     x, (i, j, k, w) = q[:, base : base + 3] - start[base : base + 3], q[:, base + 3 : base + 7].unbind(-1)
     up, ahead = 1.0 - 2.0 * (i * i + j * j), 2.0 * (i * j + k * w)  # z of the vertical axis, y of the forward axis
@@ -222,7 +199,7 @@ def improve(course: Course, gait: torch.Tensor, method: str, stage: str, seed: i
     """Improve a gait in place, by either method in equally many rollouts."""
 
     def loss() -> torch.Tensor:
-        return judged(course, walk_in_parts(course, gait, LEARN), gait).loss
+        return judged(course, walk(course, gait, LEARN), gait).loss
 
     gait.requires_grad_()
     unknown = wb.Unknown(gait, -LARGEST, LARGEST)
@@ -253,7 +230,7 @@ def tried(course: Course, gait: np.ndarray | None) -> tuple[wb.Trajectory, Walk]
     gait = torch.zeros(3, 12, dtype=torch.float64) if gait is None else torch.as_tensor(gait)
     with torch.no_grad():
         motion = walk(course, gait, TRY)
-        return motion, judged(course, motion.observation[0], gait)
+        return motion, judged(course, motion, gait)
 
 
 def print_learned(file: Path, stage: str, ground: str, method: str, seed: int) -> None:
