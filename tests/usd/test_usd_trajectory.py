@@ -121,23 +121,42 @@ def test_the_rest_shape_is_hidden_and_obstacles_are_not(tmp_path):
         and UsdGeom.Imageable(prim).ComputeVisibility() == "inherited"
         and UsdGeom.Imageable(prim).ComputePurpose() == "default"
     }
-    assert seen == {"/World/Bodies/block/Particles", "/World/Obstacles/floor/Shape"}
+    assert seen == {"/World/Bodies/block/Surface", "/World/Obstacles/floor/Surface"}
+    for unseen in ("/World/Bodies/block/Particles", "/World/Obstacles/floor/Shape"):
+        assert UsdGeom.Imageable(stage.GetPrimAtPath(unseen)).ComputePurpose() == "guide"
 
 
-def test_the_file_of_the_scene_is_shared_and_untouched(tmp_path):
-    (tmp_path / "scenes").mkdir()
-    (tmp_path / "out").mkdir()
+def test_without_surfaces_particles_are_drawn_and_without_particles_there_are_none(tmp_path):
+    usd.write(tmp_path / "points.usda", Trajectory(simple_scene()), surfaces=False)
+    usd.write(tmp_path / "skins.usda", Trajectory(simple_scene()), particles=False)
+    points, skins = (Usd.Stage.Open(str(tmp_path / f"{name}.usda")) for name in ("points", "skins"))
+    assert not points.GetPrimAtPath("/World/Bodies/block/Surface")
+    cloud = UsdGeom.Imageable(points.GetPrimAtPath("/World/Bodies/block/Particles"))
+    assert (cloud.ComputeVisibility(), cloud.ComputePurpose()) == ("inherited", "default")
+    assert skins.GetPrimAtPath("/World/Bodies/block/Surface")
+    assert not skins.GetPrimAtPath("/World/Bodies/block/Particles")
+
+
+def test_the_file_of_the_scene_is_untouched_and_a_motion_elsewhere_moves_with_its_own(tmp_path):
+    """A motion in the folder of its scene shares the file; elsewhere the scene is written beside it."""
+    for folder in ("scenes", "out", "moved"):
+        (tmp_path / folder).mkdir()
     source = tmp_path / "scenes" / "robot.usda"
     usd.write(source, simple_scene())
     before = hashlib.sha256(source.read_bytes()).hexdigest()
     trajectory = Trajectory(usd.read(source))
-    usd.write(tmp_path / "out" / "walk.usda", trajectory)
+    for folder, scene in (("scenes", "robot.usda"), ("out", "walk_scene.usda")):
+        usd.write(tmp_path / folder / "walk.usda", trajectory)
+        assert names(tmp_path / folder) == sorted([scene, "walk.usda", "walk_results.usdc"])
+        layer = Sdf.Layer.FindOrOpen(str(tmp_path / folder / "walk.usda"))
+        assert list(layer.subLayerPaths) == ["./walk_results.usdc", f"./{scene}"]
+        assert_frames(Usd.Stage.Open(layer), trajectory)
+        assert usd.read(tmp_path / folder / "walk.usda") == trajectory.scene
     assert hashlib.sha256(source.read_bytes()).hexdigest() == before
-    assert names(tmp_path / "out") == ["walk.usda", "walk_results.usdc"]
-    layer = Sdf.Layer.FindOrOpen(str(tmp_path / "out" / "walk.usda"))
-    assert list(layer.subLayerPaths) == ["./walk_results.usdc", "../scenes/robot.usda"]
-    assert_frames(Usd.Stage.Open(layer), trajectory)
-    assert usd.read(tmp_path / "out" / "walk.usda") == trajectory.scene
+    for file in list((tmp_path / "out").iterdir()):
+        file.rename(tmp_path / "moved" / file.name)
+    source.unlink()
+    assert_frames(Usd.Stage.Open(str(tmp_path / "moved" / "walk.usda")), trajectory)
 
 
 def test_the_results_only_add(tmp_path):

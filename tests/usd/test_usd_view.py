@@ -88,12 +88,21 @@ def shown(file, color):
     return found
 
 
+def of_particles(found):
+    """The only entry of `shown` that belongs to particles."""
+    (frames,) = (frames for path, frames in found.items() if path.endswith("/Particles"))
+    return frames
+
+
 def test_a_stiffness_is_shown_on_the_particles(tmp_path):
     sim = designed("mpm")
     E = sim.parameter("youngs_modulus") * torch.linspace(1.0, 50.0, 16)
     fine = wb.Simulation(sim.scene, sim.solver, DT, 400)
     usd.write(tmp_path / "walk.usda", fine.rollout(None, 2, youngs_modulus=E), fps=FPS, color="youngs_modulus")
-    ((_, frames),) = shown(tmp_path / "walk.usda", "youngs_modulus").items()
+    found = shown(tmp_path / "walk.usda", "youngs_modulus")
+    frames = of_particles(found)
+    for values, _ in next(found[path] for path in found if path.endswith("/Surface")):
+        assert np.isin(values, E[0].numpy().astype(np.float32)).all()  # a vertex has the value of the nearest particle
     assert len(frames) == 3
     for values, colors in frames:
         np.testing.assert_allclose(values, E[0].numpy(), rtol=1e-6)
@@ -111,7 +120,7 @@ def test_an_activation_is_shown_in_time(tmp_path):
     sim = designed("mpm")
     control = torch.linspace(-0.5, 0.4, 3 * sim.channels).reshape(3, sim.channels)
     usd.write(tmp_path / "walk.usda", sim.rollout(control, 3), fps=FPS, color="activation")
-    ((_, frames),) = shown(tmp_path / "walk.usda", "activation").items()
+    frames = of_particles(shown(tmp_path / "walk.usda", "activation"))
     signs = [(-1 if isinstance(a, wb.actuators.Pressure) else 1) * hasattr(a, "region") for a in sim.scene.actuators]
     assert min(signs) < 0 < max(signs)
     driving = torch.tensor(signs, dtype=control.dtype)

@@ -12,12 +12,13 @@ import warpbots as wb
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Box, Muscle, Obstacle, Scene, Sheet, SoftBody
 from warpbots.solvers.matter import Matter
+from warpbots.surfaces.clipped import surface
+from warpbots.surfaces.skin import loose
 from warpbots.view import Camera, draw
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.k3d_plot import new_plot
-from warpbots.view.mesh_bodies import loose, node_facets
+from warpbots.view.mesh_bodies import node_facets
 from warpbots.view.motion import Motion
-from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import CONTRACT
 from warpbots.view.rigid_bodies import BodyPoses
 

@@ -7,8 +7,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import warpbots as wb
+from warpbots.surfaces.clipped import box_corners
 from warpbots.view import k3d_plot
-from warpbots.view.camera import Camera, box_corners
+from warpbots.view.camera import Camera
 from warpbots.view.motion import collect
 from warpbots.view.moving_obstacles import at_start, displaced
 from warpbots.view.palette import GROUND

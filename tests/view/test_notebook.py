@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from warpbots.surfaces.skin import skins_of
 from warpbots.view import html_page, k3d_plot, live_view, mimebundle, notebook, save_html, show
 from warpbots.view.k3d_plot import new_plot
 from warpbots.view.motion import collect
 from warpbots.view.palette import CONTRACT, packed
-from warpbots.view.skin import skins_of
 
 
 @pytest.fixture

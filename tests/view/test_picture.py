@@ -7,11 +7,11 @@ from view_cases import GREEN, RED
 from warpbots.scene import Box, DruckerPrager, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M
 from warpbots.solvers import MPM
+from warpbots.surfaces.skin import skins_of
 from warpbots.view import Camera, draw, flat_matter, picture
 from warpbots.view.deformation import DeformationGradients
 from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
 from warpbots.view.ruler import ruler
-from warpbots.view.skin import skins_of
 
 
 def at(image, ax, points):

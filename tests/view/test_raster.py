@@ -19,8 +19,8 @@ from warpbots.scene import (
     Union,
 )  # fmt: skip
 from warpbots.scene import Material as M
+from warpbots.surfaces.clipped import slab, surface
 from warpbots.view import Camera
-from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.raster import Canvas
 from warpbots.view.visible_particles import outward, visible
 

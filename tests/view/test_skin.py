@@ -6,12 +6,12 @@ from view_cases import GREEN, RED
 
 import warpbots as wb
 from warpbots.scene import Box, Scene, SoftBody, Sphere, Truss
+from warpbots.surfaces.carried_points import CarriedPoints
+from warpbots.surfaces.skin import skins_of
 from warpbots.view import Camera, draw
-from warpbots.view.carried_points import CarriedPoints
 from warpbots.view.k3d_skin import bare_particles, skin_meshes
 from warpbots.view.motion import Motion
 from warpbots.view.rigid_bodies import poses_at_zero
-from warpbots.view.skin import skins_of
 
 H = 0.01
 

@@ -7,6 +7,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene, SceneError
 from warpbots.usd.geometry.obstacle_prims import read_obstacles, write_obstacle
+from warpbots.usd.geometry.shape_surfaces import GROUND_REACH, write_surfaces
 from warpbots.usd.geometry.solid_prims import remove_solid
 from warpbots.usd.preserved_source import check, copy_of_source, relocate
 from warpbots.usd.rigid.collision_filters import write_filters
@@ -19,43 +20,69 @@ from warpbots.usd.stage.camera_and_lights import add_camera_and_lights
 from warpbots.usd.stage.field_prims import write_field
 from warpbots.usd.stage.inventory import Inventory, take_inventory
 from warpbots.usd.stage.prim_editing import Target, editable, main_prim, read_name, rename
+from warpbots.usd.stage.prim_roles import is_ours
 from warpbots.usd.stage.scene_settings import write_settings
 from warpbots.usd.stage.stage_files import sign
-from warpbots.usd.stage.units import stage_frame
+from warpbots.usd.stage.units import StageUnits, stage_frame
 
-__all__ = ["scene_layer"]
+__all__ = ["scene_layer", "target_of"]
 
 _FPS = 60.0
 
 
-def scene_layer(scene: Scene, folder: Path) -> Sdf.Layer:
+def scene_layer(scene: Scene, folder: Path, surfaces: bool = False) -> Sdf.Layer:
     """A layer with `scene` and the other content of its source, to be saved in `folder`.
+
+    Args:
+        scene: The scene.
+        folder: The folder.
+        surfaces: Whether every body and obstacle that warpbots wrote has a mesh beside its shape.
 
     Raises:
         SceneError: The other content of the source is inconsistent with the scene.
     """
     layer = _new_layer() if scene.source is None else copy_of_source(scene)
-    _author(layer, scene)
+    _author(layer, scene, surfaces)
     sign(layer)
     relocate(layer, folder)  # after its stage is closed: the stage could not resolve relative paths
     return layer
 
 
-def _author(layer: Sdf.Layer, scene: Scene) -> None:
+def _author(layer: Sdf.Layer, scene: Scene, surfaces: bool) -> None:
     stage = Usd.Stage.Open(layer)
     found = take_inventory(stage)
     frame = stage_frame(stage, scene.dim)
-    target = Target(stage, frame, _base(stage, scene), _extent(scene))
+    target = target_of(stage, scene, frame)
     _write_parts(target, scene, found)
     settings = found.settings or UsdPhysics.Scene.Define(stage, target.base.AppendChild("PhysicsScene")).GetPrim()
     write_settings(settings, scene, frame)
+    if surfaces:
+        _write_surfaces(target, scene)
     add_camera_and_lights(target, scene)
+    if not (model := Usd.ModelAPI(stage.GetDefaultPrim())).GetAssetInfo():
+        model.SetAssetName(scene.name)
     ends = [o.motion.times[-1] for o in scene.obstacles if o.motion is not None]
     if ends and not stage.HasAuthoredTimeCodeRange():
         stage.SetStartTimeCode(0.0)
         stage.SetEndTimeCode(float(np.ceil(max(ends) * stage.GetTimeCodesPerSecond())))
     if scene.source is not None:
         check(stage, scene)
+
+
+def target_of(stage: Usd.Stage, scene: Scene, frame: StageUnits) -> Target:
+    """`stage` as a place for prims of `scene`; its default prim gets the name of the scene."""
+    return Target(stage, frame, _base(stage, scene), _extent(scene))
+
+
+def _write_surfaces(target: Target, scene: Scene) -> None:
+    """Give all bodies and obstacles that warpbots wrote a mesh beside their shape."""
+    found = take_inventory(target.stage)
+    lower, upper = (target.frame.lift(corner) for corner in scene.bounds)
+    middle = np.where(np.isfinite(lower + upper), (lower + upper) / 2.0, 0.0)
+    for prims, parts in ((found.bodies, scene.bodies), (found.obstacles, scene.obstacles)):
+        for part in parts:
+            if part.shape is not None and is_ours(prims[part.name]):
+                write_surfaces(prims[part.name], part.shape, middle, GROUND_REACH * target.extent)
 
 
 def _new_layer() -> Sdf.Layer:

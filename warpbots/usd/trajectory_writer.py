@@ -18,12 +18,13 @@ from warpbots.scene import Scene
 from warpbots.scene.motion_checks import changes_place
 from warpbots.trajectory import Trajectory
 from warpbots.usd.geometry.obstacle_frames import obstacle_frames
+from warpbots.usd.motion_scenery import complete
 from warpbots.usd.preserved_source import is_source_of, relative
 from warpbots.usd.reader import read_stage
 from warpbots.usd.rigid.pose_samples import pose_frames
 from warpbots.usd.rigid.robot_reader import points_of
-from warpbots.usd.scene_writer import scene_layer
-from warpbots.usd.soft.point_samples import point_frames
+from warpbots.usd.scene_writer import scene_layer, target_of
+from warpbots.usd.soft.point_samples import Content, point_frames
 from warpbots.usd.stage.stage_files import export, replacing_layers, sign
 from warpbots.usd.stage.units import stage_frame, time_code
 
@@ -45,9 +46,7 @@ def write_trajectory(
     trajectory: Trajectory[Any],
     fps: float,
     every: int,
-    velocities: bool,
-    springs: bool = False,
-    color: str | None = None,
+    content: Content,
 ) -> None:
     """Write `trajectory` to `path`; see `warpbots.usd.write`.
 
@@ -56,26 +55,25 @@ def write_trajectory(
         trajectory: The motion.
         fps: Time codes per second.
         every: Number of control intervals between two frames.
-        velocities: Whether to write velocities.
-        springs: Whether to write all springs, or only the bars of trusses.
-        color: Quantity that the colours of soft bodies show; None for the colours of the bodies.
+        content: What of the soft bodies to write.
 
     Raises:
         ValueError: `fps` is not positive, a file of the scene would be overwritten, the trajectory has no frames or no
-            finite positions, `springs` is set for a motion without springs, or `color` is not the name of a quantity.
+            finite positions, springs are asked of a motion without springs, or `color` is not the name of a quantity.
         OSError: A file cannot be written; files that were there before are unchanged.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
-    if springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
+    if content.springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
-    if color is not None and trajectory.matter is None:
-        raise ValueError(f"color={color!r} needs soft bodies, and the scene has none; leave color out")
+    if content.color is not None and trajectory.matter is None:
+        raise ValueError(f"color={content.color!r} needs soft bodies, and the scene has none; leave color out")
     scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
     results = _results_file(path)
     refuse_overwriting(path, scene)
-    kept = source is not None and is_source_of(scene.source, scene)
+    beside = source is not None and source.resolve().parent == path.parent
+    kept = beside and is_source_of(scene.source, scene)
     layer = None if kept else scene_layer(scene, path.parent)
     scene_file = source if kept else _scene_file(path, layer, source)
     files = (results, path) if kept else (results, scene_file, path)
@@ -84,8 +82,8 @@ def write_trajectory(
         if not kept:
             export(layer, place[scene_file])
         below = Sdf.Layer.FindOrOpen(str(place.get(scene_file, scene_file)))
-        span = _write_results(place[results], below, trajectory, fps, every, velocities, springs, color)
-        export(_root([results, scene_file], path.parent, below, fps, span), place[path])
+        span, camera = _write_results(place[results], below, trajectory, fps, every, content)
+        export(_root([results, scene_file], path.parent, below, fps, span, camera), place[path])
 
 
 def refuse_overwriting(path: Path, scene: Scene) -> None:
@@ -124,7 +122,9 @@ def _is_short(layer: Sdf.Layer, path: Sdf.Path) -> bool:
     return length <= _LONGEST_TEXT and layer.GetNumTimeSamplesForPath(path) <= _MOST_SAMPLES
 
 
-def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: tuple[float, float]) -> Sdf.Layer:
+def _root(
+    files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: tuple[float, float], camera: Sdf.Path | None
+) -> Sdf.Layer:
     """The layer that combines `files`, with the metadata of the scene, which USD does not take from sublayers."""
     root = Sdf.Layer.CreateAnonymous(".usda")
     UsdUtils.CopyLayerMetadata(below, root, True)
@@ -132,15 +132,16 @@ def _root(files: list[Path], folder: Path, below: Sdf.Layer, fps: float, span: t
         root.subLayerPaths.append(relative(file, folder))
     root.timeCodesPerSecond = root.framesPerSecond = fps
     root.startTimeCode, root.endTimeCode = span
+    if camera is not None:  # through which Omniverse looks
+        root.customLayerData = dict(root.customLayerData) | {"cameraSettings": {"boundCamera": str(camera)}}
     sign(root)
     return root
 
 
 def _write_results(
-    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, velocities: bool, springs: bool,
-    color: str | None,
-) -> tuple[float, float]:  # fmt: skip
-    """Write the layer of the results; returns the time codes of its first and last frame."""
+    path: Path, below: Sdf.Layer, trajectory: Trajectory[Any], fps: float, every: int, content: Content
+) -> tuple[tuple[float, float], Sdf.Path | None]:
+    """Write the layer of the results; returns the time codes at its start and end, and the path of the camera."""
     results = Sdf.Layer.CreateNew(str(path))
     results.timeCodesPerSecond = results.framesPerSecond = fps
     stage = Usd.Stage.CreateInMemory()
@@ -152,20 +153,24 @@ def _write_results(
     scene, found = read_stage(stage, contact_points=points_of(trajectory.scene))
     frame = stage_frame(stage, scene.dim)
     paths = {name: prim.GetPath() for name, prim in found.obstacles.items()}  # prims of instances expire below
+    bodies = [prim.GetPath() for prim in found.bodies.values()]
     if scene.rigid:
-        span = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
+        codes = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
     if scene.soft:
-        frames = point_frames(found, scene, trajectory, every, frame, velocities, springs, color)
-        span = _write_frames(results, frames, fps)
-    if any(changes_place(o, trajectory.scene.actuators) for o in trajectory.scene.obstacles):
+        codes = _write_frames(results, point_frames(found, scene, trajectory, every, frame, content), fps)
+    moved = {o.name for o in trajectory.scene.obstacles if changes_place(o, trajectory.scene.actuators)}
+    if moved:
         _write_frames(results, obstacle_frames(stage, paths, trajectory, every, frame), fps)
+    shown = [*bodies, *(path for name, path in paths.items() if name in moved)]
+    camera = complete(target_of(stage, scene, frame), scene, found, shown, codes, content.surfaces)
+    span = codes[0], float(np.ceil(codes[-1]))  # players may cut the fraction of a frame
     results.startTimeCode, results.endTimeCode = span
     results.Save()
-    return span
+    return span, camera
 
 
-def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> tuple[float, float]:
-    """Write `frames` one by one; returns the time codes of the first and the last frame."""
+def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> list[float]:
+    """Write `frames` one by one; returns their time codes."""
     codes, pending = [], 0
     for time, write in frames:
         codes.append(time_code(time, fps))
@@ -175,4 +180,4 @@ def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> 
             pending = 0
     if not codes:
         raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
-    return codes[0], codes[-1]
+    return codes

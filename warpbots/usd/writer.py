@@ -10,6 +10,7 @@ from warpbots.scene.field_types import checked, shown
 from warpbots.trajectory import Trajectory
 from warpbots.usd.scene_writer import scene_layer
 from warpbots.usd.single_file import write_single_file
+from warpbots.usd.soft.point_samples import Content
 from warpbots.usd.stage.stage_files import PACKAGE, export, replacing_layers
 from warpbots.usd.trajectory_writer import refuse_overwriting, write_trajectory
 
@@ -23,6 +24,8 @@ def write(
     fps: float = 60.0,
     every: int = 1,
     velocities: bool = False,
+    surfaces: bool | None = None,
+    particles: bool = True,
     springs: bool = False,
     flat: bool = False,
     color: str | None = None,
@@ -34,12 +37,17 @@ def write(
     Reading the file gives an equal scene, to the last bit. Rigid bodies written by another program are not changed; a
     scene whose rigid bodies differ from those bodies of its `source` is refused.
 
-    A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene. The file of
-    the scene is not changed; a scene without a file is written to the same folder as ``<name>_scene``. Parameters that
-    the rollout replaced are baked into that scene, see `Trajectory.designed`. `path` combines the two: it is the file
-    to open, and `read` returns the scene from it. Rigid bodies are kinematic there, so that a player shows their motion
-    and does not simulate it. Obstacles that move have their poses in each frame, drives included. In the file of a
-    scene they move as their tables prescribe.
+    A trajectory is written as a layer of time samples, ``<name>_results.usdc``, over the file of its scene, which is
+    not changed. A scene that has no file, or whose file is in another folder, is written to the same folder as
+    ``<name>_scene``, so that the files of a motion move together. Parameters that the rollout replaced are baked into
+    that scene, see `Trajectory.designed`. `path` combines the two: it is the file to open, and `read` returns the scene
+    from it. Rigid bodies are kinematic there, so that a player shows their motion and does not simulate it. Obstacles
+    that move have their poses in each frame, drives included. In the file of a scene they move as their tables
+    prescribe.
+
+    Both have a camera, lights and materials, unless the source has its own. The camera of a trajectory sees the whole
+    motion, or moves along a long way; the first cameras of usdview and Omniverse are this one. ``Lights`` has a variant
+    for Omniverse, whose units of light differ from those of other programs.
 
     Args:
         path: A .usd, .usda, .usdc or .usdz file. Text (.usda) is slow and large for meshes; a .usdz package holds all
@@ -47,7 +55,14 @@ def write(
         what: A `Scene`, or a trajectory.
         fps: Time codes per second of a trajectory; time t [s] is at time code t fps.
         every: Number of control intervals between two frames of a trajectory.
-        velocities: Whether to write the velocities of particles in addition to their positions, which doubles the size.
+        velocities: Whether to write the velocities of all points in addition to their positions, for motion blur; it
+            doubles the size.
+        surfaces: Whether every body and obstacle has a mesh with normals in addition to its shape or its particles:
+            the skin of particles that pictures show, or the surface of tetrahedra. Blender draws materials on meshes
+            alone. By default a trajectory has such meshes; a scene has them only where its shape is a mesh of
+            tetrahedra, because they do not follow if another program edits the shape.
+        particles: Whether the particles or tetrahedra of bodies that have a mesh are written, too, as guides, which
+            viewers show on request. Without them a file has 15 bytes for each vertex and frame.
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
@@ -65,12 +80,12 @@ def write(
     """
     path = Path(path).resolve()  # open layers have resolved paths
     if isinstance(what, Scene):
-        several = functools.partial(_write_scene, scene=what)
+        several = functools.partial(_write_scene, scene=what, surfaces=bool(surfaces))
     elif isinstance(what, Trajectory):
         refuse_overwriting(path, what.scene)
         several = functools.partial(
-            write_trajectory, trajectory=what, fps=fps, every=every, velocities=velocities, springs=springs,
-            color=color,
+            write_trajectory, trajectory=what, fps=fps, every=every,
+            content=Content(surfaces is not False, particles, velocities, springs, color),
         )  # fmt: skip
     else:
         raise ValueError(f"write: what must be a Scene or a Trajectory, got {shown(what)}")
@@ -80,6 +95,6 @@ def write(
         several(path)
 
 
-def _write_scene(path: Path, scene: Scene) -> None:
+def _write_scene(path: Path, scene: Scene, surfaces: bool) -> None:
     with replacing_layers(path) as (temporary,):
-        export(scene_layer(scene, path.parent), temporary)
+        export(scene_layer(scene, path.parent, surfaces), temporary)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from warpbots.scene import Scene, Shape
-from warpbots.view.ground_height import ground_height
+from warpbots.surfaces.clipped import box_corners
+from warpbots.surfaces.ground_height import ground_height
 from warpbots.view.moving_obstacles import at_start, swept
 
-__all__ = ["Camera", "box_corners"]
+__all__ = ["Camera"]
 
 _ROOM = 0.10  # free space around a motion, relative to its longest edge
 _UNDER = 0.6  # distance up to which ground below the motion is shown, relative to its longest edge
@@ -85,12 +86,6 @@ class Camera:
     def depth(self, x: np.ndarray) -> np.ndarray:
         """Depth [m], shape (n,), of the points `x` [m], shape (n, 3); it is larger for points closer to the viewer."""
         return x @ self.axes[2]
-
-
-def box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Corners of a box, shape (2^dim, dim)."""
-    ends = np.stack([lower, upper])
-    return np.array([[ends[k, a] for a, k in enumerate(corner)] for corner in np.ndindex(*(2,) * len(lower))])
 
 
 def _neighbors(obstacles: Sequence[Shape], lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:

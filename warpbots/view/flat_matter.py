@@ -6,8 +6,8 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
+from warpbots.surfaces.skin import Skin, comes_apart
 from warpbots.view.deformation import DeformationGradients
-from warpbots.view.skin import Skin, comes_apart
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

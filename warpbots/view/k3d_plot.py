@@ -10,13 +10,14 @@ import numpy as np
 
 from warpbots.scene import Obstacle
 from warpbots.scene.motion_checks import changes_place
-from warpbots.view.camera import Camera, box_corners
+from warpbots.surfaces.clipped import box_corners, slab, surface
+from warpbots.surfaces.skin import loose
+from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
 from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes, upright
-from warpbots.view.mesh_bodies import loose, seen_twice
+from warpbots.view.mesh_bodies import seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.moving_obstacles import at_start, room_of
-from warpbots.view.obstacle_mesh import slab, surface
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness

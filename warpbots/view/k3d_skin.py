@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpbots.contact import signed_distance
+from warpbots.surfaces.skin import Skin
 from warpbots.view.motion import Motion
 from warpbots.view.palette import body_colors, packed
-from warpbots.view.skin import Skin
 
 if TYPE_CHECKING:
     import k3d

@@ -1,27 +1,15 @@
-"""Draws bodies whose particles are nodes of a mesh, as the surface through the nodes."""
+"""The triangles that pictures show of soft bodies: the surface through the nodes of a mesh, or a skin."""
 
 import numpy as np
 
-from warpbots.contact import signed_distance
-from warpbots.scene import Scene, Shape, sheets_of
+from warpbots.scene import Scene, sheets_of
 from warpbots.solvers.matter import Matter
-from warpbots.view.obstacle_mesh import both_sides
+from warpbots.surfaces.clipped import both_sides
+from warpbots.surfaces.skin import Skin
+from warpbots.surfaces.triangles import vertex_normals
 from warpbots.view.rigid_bodies import Facets
 
-__all__ = ["loose", "node_facets", "seen_twice"]
-
-
-def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
-    """Whether each particle itself is drawn, shape (n_particles,), bool.
-
-    A particle is drawn if it is not a node of a mesh and is outside `cut` at rest.
-    """
-    alone = np.ones(len(particles.position), dtype=bool)
-    if cut is not None:
-        alone = signed_distance(cut, particles.position) > 0.0
-    for mesh in particles.surfaces:
-        alone[mesh.nodes] = False
-    return alone
+__all__ = ["node_facets", "seen_twice", "skin_facets"]
 
 
 def seen_twice(scene: Scene, mesh: object) -> bool:
@@ -47,3 +35,17 @@ def node_facets(scene: Scene, particles: Matter, position: np.ndarray, color: np
         normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
         parts.append(Facets(corner, np.repeat(normal[:, None], 3, axis=1), color[mesh.nodes][faces].mean(axis=1)))
     return Facets.joined(parts)
+
+
+def skin_facets(skin: Skin, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
+    """The intact faces of a skin, with colours and with normals that are smooth except at creases.
+
+    Args:
+        skin: The skin of a body.
+        vertices: Positions of the vertices, from `Skin.at`.
+        intact: Whether each face is intact, from `Skin.at`.
+        color: Red, green and blue of all particles in [0, 1], shape (n_particles, 3).
+    """
+    faces = skin.faces[intact]
+    normal = vertex_normals(vertices, faces)
+    return Facets(vertices[faces], normal[faces], color[skin.owner[faces]].mean(axis=1))

@@ -8,12 +8,12 @@ import numpy as np
 
 from warpbots.scene import Scene
 from warpbots.scene.motion_checks import changes_place
+from warpbots.surfaces.skin import Skin, skins_of
 from warpbots.trajectory import obstacles_at
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.moving_obstacles import swept
 from warpbots.view.rigid_bodies import BodyPoses, RigidSurface, outline, solids_of
-from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
@@ -35,7 +35,7 @@ class Motion:
         poses: Poses of the rigid bodies; the first axis of the arrays is n_frames.
         control: Control signal of the control interval that ends at each moment, shape (n_frames, channels); for the
             moment at the start, the signal of the first interval.
-        skins: Skins of the bodies that have a skin, see `warpbots.view.skin.skins_of`.
+        skins: Skins of the bodies that have a skin, see `warpbots.surfaces.skin.skins_of`.
         obstacles: Displacements of the obstacles from their places in the scene, see `Trajectory.obstacle_poses`; the
             first axis of the arrays is n_frames. None if no obstacle changes its place.
     """

@@ -10,19 +10,19 @@ from warpbots.contact import signed_distance
 from warpbots.scene import Cable, Scene, Shape, dimension
 from warpbots.scene.field_types import checked
 from warpbots.scene.motion_checks import changes_place
+from warpbots.surfaces.clipped import surface
+from warpbots.surfaces.ground_height import floor_height, is_floor
+from warpbots.surfaces.skin import Skin, loose, skins_of
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
 from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
-from warpbots.view.ground_height import floor_height, is_floor
-from warpbots.view.mesh_bodies import loose, node_facets
+from warpbots.view.mesh_bodies import node_facets, skin_facets
 from warpbots.view.moving_obstacles import at_start, displaced, room_of, swept
-from warpbots.view.obstacle_mesh import surface
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
 from warpbots.view.rigid_bodies import BodyPoses, Facets, RigidSurface, facets, outline, poses_at_zero, solids_of
-from warpbots.view.skin import Skin, skins_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -258,7 +258,7 @@ class SceneAxes:
         seen = self._loose.copy()
         for skin in self._skins:
             vertices, intact, seen[skin.members] = skin.at(position)
-            moving.append(skin.facets(vertices, intact, colors))
+            moving.append(skin_facets(skin, vertices, intact, colors))
         balls = (a[seen] for a in (position, self._radius, colors))
         canvas = self._canvas
         if obstacles:

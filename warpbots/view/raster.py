@@ -10,7 +10,8 @@ import dataclasses
 
 import numpy as np
 
-from warpbots.view.camera import Camera, box_corners
+from warpbots.surfaces.clipped import box_corners
+from warpbots.view.camera import Camera
 from warpbots.view.covered_pixels import covered
 from warpbots.view.rigid_bodies import Facets
 from warpbots.view.shadow import Shadow

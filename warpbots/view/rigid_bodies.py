@@ -2,17 +2,12 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.scene import RigidBody, Scene, Shape, Sphere, Union
-from warpbots.solvers.articulated.point_cloud import surface_mesh
-from warpbots.view.ground_height import floor_height
-from warpbots.view.obstacle_mesh import surface
-
-if TYPE_CHECKING:
-    import trimesh
+from warpbots.scene import RigidBody, Scene, Sphere
+from warpbots.surfaces.ground_height import floor_height
+from warpbots.surfaces.triangles import shaded, triangles_of
 
 __all__ = [
     "Facets",
@@ -21,12 +16,9 @@ __all__ = [
     "facets",
     "outline",
     "poses_at_zero",
-    "shaded",
     "solids_of",
-    "triangles_of",
 ]
 
-_CREASE = 0.6  # angle between faces from which an edge is visible [rad]
 _MARK = 0.02  # radius of the mark of a body without a shape, relative to the size of the scene
 _SINK = 0.03  # depth below a floor up to which a body counts as standing on it, relative to the size of a motion
 
@@ -169,36 +161,3 @@ def _solid(body: RigidBody, mark: float) -> RigidSurface:
     vertices, toward = np.array(mesh.vertices), trimesh.creation.icosphere(subdivisions=1).vertices
     extremes = vertices[np.unique((vertices @ toward.T).argmax(axis=0))]
     return RigidSurface(body.name, body.color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
-
-
-def shaded(vertices: np.ndarray, faces: np.ndarray) -> "trimesh.Trimesh":
-    """A mesh in which each vertex on a crease is duplicated.
-
-    It has one copy for each side of the crease, so that normals are smooth up to the crease.
-
-    Args:
-        vertices: Vertices [m], shape (n, 3).
-        faces: Vertex indices, shape (m, 3).
-    """
-    import trimesh
-
-    mesh = trimesh.Trimesh(vertices, faces, process=False)
-    mesh.merge_vertices()
-    return trimesh.graph.smooth_shade(mesh, angle=_CREASE, facet_minarea=None)
-
-
-def triangles_of(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of all parts of a shape.
-
-    The surface of a part without a mesh is computed from samples of its signed distance.
-    """
-    if isinstance(shape, Union):
-        parts = [triangles_of(s) for s in shape.shapes]
-        first = np.cumsum([0, *(len(vertices) for vertices, _ in parts)])
-        faces = [faces + start for (_, faces), start in zip(parts, first, strict=False)]
-        return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
-    try:
-        mesh = surface_mesh(shape)
-    except TypeError:  # the shape has no mesh
-        return surface(shape, *shape.bounds)
-    return np.array(mesh.vertices), np.array(mesh.faces)

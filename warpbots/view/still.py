@@ -11,8 +11,9 @@ from warpbots.meshing.fitted import fitted_surface
 from warpbots.scene import Box, Points, Posed, Scene, SceneError, Shape, Sheet, Union
 from warpbots.solvers.matter import Matter, together
 from warpbots.solvers.mpm.particles import fill
+from warpbots.surfaces.clipped import box_corners
 from warpbots.tables import Table
-from warpbots.view.camera import Camera, box_corners
+from warpbots.view.camera import Camera
 from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.film import figure_of, image_of
 from warpbots.view.picture import draw

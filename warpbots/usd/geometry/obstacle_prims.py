@@ -10,10 +10,12 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 from warpbots.scene import Obstacle, PrescribedMotion, SceneError, Shape, Union
 from warpbots.usd.geometry.collider_shapes import collider_shape
 from warpbots.usd.geometry.gprim_reader import NoGeometry
+from warpbots.usd.geometry.looks import GROUND, GROUND_ROUGHNESS, update_look
 from warpbots.usd.geometry.open_surfaces import solid_behind
 from warpbots.usd.geometry.physics_materials import bind, bound_material, read_friction, said_friction, write_surface
 from warpbots.usd.geometry.played_motion import play, stop_playing
 from warpbots.usd.geometry.sampled_motion import sampled_motion
+from warpbots.usd.geometry.shape_surfaces import hide_walls, renew_surfaces
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.geometry.surface_velocity import make_kinematic, read_surface_velocity, write_surface_velocity
 from warpbots.usd.stage.applied_schemas import OBSTACLE_API
@@ -137,6 +139,9 @@ def write_obstacle(target: Target, existing: Usd.Prim | None, obstacle: Obstacle
         if obstacle.motion is not None:
             play(prim, obstacle, frame)
         write_surface_velocity(prim, obstacle.surface_velocity, frame)
+        update_look(prim, GROUND, GROUND_ROUGHNESS)
+        renew_surfaces(prim, obstacle.shape)
+        hide_walls(prim, obstacle.shape)
     put(prim, "Obstacle.condition", obstacle.condition, frame)
     friction = obstacle.friction, obstacle.static_friction
     if existing is None or prim != existing or read_friction(_solid(prim), frame) != friction:

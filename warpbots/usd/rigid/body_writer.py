@@ -5,9 +5,11 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Cloud, Joint, RigidBody, Scene
 from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.usd.geometry.looks import RIGID_ROUGHNESS, update_look
 from warpbots.usd.geometry.obstacle_prims import make_colliders
 from warpbots.usd.geometry.physics_materials import bind, write_surface
 from warpbots.usd.geometry.shape_prims import write_shape
+from warpbots.usd.geometry.shape_surfaces import renew_surfaces
 from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.rigid.joint_kinematics import carried, displacement, start_coordinates
 from warpbots.usd.rigid.mass_properties import write_inertia
@@ -42,6 +44,8 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     if body.shape is not None:
         write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
         make_colliders(prim)
+        renew_surfaces(prim, body.shape)
+        update_look(prim, body.color, RIGID_ROUGHNESS)
     put(prim, "RigidBody.color", body.color, frame)
     put(prim, "RigidBody.friction", body.friction, frame)
     put(prim, "RigidBody.surface", body.surface, frame)

@@ -10,8 +10,10 @@ from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
 from warpbots.scene.shapes.sampled import OpenMesh
+from warpbots.usd.geometry.looks import roughness_of, update_look
 from warpbots.usd.geometry.physics_materials import bind, bound_material, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
+from warpbots.usd.geometry.shape_surfaces import renew_surfaces
 from warpbots.usd.geometry.sheet_prims import bending_of, read_bending, sheet_of, write_bending
 from warpbots.usd.geometry.solid_prims import read_solid, write_solid
 from warpbots.usd.soft.mass_and_motion import (
@@ -184,6 +186,9 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
         write_bending(material, bending_of(body.shape), frame)
         bind(prim, material, over_descendants=not is_ours(prim))
     _write_regions(target, prim, body)
+    if is_ours(prim):
+        update_look(prim, body.color, roughness_of(body.material))
+        renew_surfaces(prim, body.shape)
     return prim.GetPath()
 
 

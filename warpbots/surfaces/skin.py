@@ -11,11 +11,10 @@ from warpbots.contact import signed_distance
 from warpbots.materials import FLUIDS
 from warpbots.scene import CamClay, DruckerPrager, Points, Posed, Scene, Shape, Sheet, SoftBody, Truss, Union
 from warpbots.solvers.matter import Matter
-from warpbots.view.carried_points import CarriedPoints, spacing_of
-from warpbots.view.mesh_bodies import loose
-from warpbots.view.rigid_bodies import Facets, shaded, triangles_of
+from warpbots.surfaces.carried_points import CarriedPoints, spacing_of
+from warpbots.surfaces.triangles import shaded, triangles_of
 
-__all__ = ["Skin", "comes_apart", "skins_of"]
+__all__ = ["Skin", "comes_apart", "loose", "outline_of", "skins_of"]
 
 _EDGE = 1.3  # longest edge of a face [distances between particles]
 _FINEST = 90  # largest number of faces along the longest edge of a body
@@ -74,26 +73,23 @@ class Skin:
             bare = (hole < _RIM) | ((depth > 1.0) & ((hole < _NEAR) | (depth > _DEEP)))
         return vertices, intact, bare
 
-    def facets(self, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
-        """The intact faces, with colours and with normals that are smooth except at creases.
-
-        Args:
-            vertices: Positions of the vertices, from `at`.
-            intact: Whether each face is intact, from `at`.
-            color: Red, green and blue of all particles in [0, 1], shape (n_particles, 3).
-        """
-        faces = self.faces[intact]
-        corner = vertices[faces]
-        across = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])  # by area
-        normal = np.zeros_like(vertices)
-        np.add.at(normal, faces.T, across)
-        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-        return Facets(corner, normal[faces], color[self.owner[faces]].mean(axis=1))
-
 
 def comes_apart(body: SoftBody) -> bool:
     """Whether the particles of a body can leave their neighbours, because it is fluid, sand or snow."""
     return body.material.law in FLUIDS or isinstance(body.material.plasticity, CamClay | DruckerPrager)
+
+
+def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
+    """Whether each particle itself is drawn, shape (n_particles,), bool.
+
+    A particle is drawn if it is not a node of a mesh and is outside `cut` at rest.
+    """
+    alone = np.ones(len(particles.position), dtype=bool)
+    if cut is not None:
+        alone = signed_distance(cut, particles.position) > 0.0
+    for mesh in particles.surfaces:
+        alone[mesh.nodes] = False
+    return alone
 
 
 def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
@@ -112,7 +108,7 @@ def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
         if len(members) < _FEWEST or not _is_solid(body.shape) or comes_apart(body):
             continue
         x, spacing = particles.position[members], spacing_of(particles.volume[members], scene.dim)
-        vertices, faces = (_mesh if scene.dim == 3 else _lines)(body.shape, spacing)
+        vertices, faces = (_mesh if scene.dim == 3 else outline_of)(body.shape, spacing)
         if len(faces):
             found.append(_skin(k, members, x, spacing, vertices, faces))
     return tuple(found)
@@ -142,8 +138,16 @@ def _mesh(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array(mesh.vertices), np.array(mesh.faces)
 
 
-def _lines(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """The border of a 2D shape as closed lines."""
+def outline_of(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """The border of a 2D shape as closed lines.
+
+    Args:
+        shape: Any bounded 2D shape of `warpbots.scene`.
+        spacing: Distance between the particles that the lines follow [m].
+
+    Returns:
+        Points [m], shape (n, 2), and the two points of each edge, shape (m, 2); the edges of a line are consecutive.
+    """
     from contourpy import contour_generator
 
     lower, upper = shape.bounds

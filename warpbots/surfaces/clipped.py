@@ -1,4 +1,4 @@
-"""Triangle meshes of obstacles for drawing in 3D: the part of the surface of an obstacle that is inside a box."""
+"""The part of the surface of a shape that is inside a box, as triangles."""
 
 import functools
 
@@ -6,14 +6,19 @@ import numpy as np
 
 from warpbots.contact import sampled_surface, signed_distance, surface_nets
 from warpbots.scene import Box, HalfSpace, Heightfield, Posed, Shape, Sheet, TetMesh, TriangleMesh, Union
-from warpbots.view.camera import box_corners
-from warpbots.view.ground_height import ground_height
+from warpbots.surfaces.ground_height import ground_height
 
-__all__ = ["both_sides", "slab", "surface"]
+__all__ = ["both_sides", "box_corners", "slab", "surface"]
 
 _CELLS = 48  # cells along the longest edge of a sampled surface
 _SLAB_CELLS = 200  # cells along the longest edge of a slab
 _NOTHING = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
+
+
+def box_corners(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Corners of a box, shape (2^dim, dim)."""
+    ends = np.stack([lower, upper])
+    return np.array([[ends[k, a] for a, k in enumerate(corner)] for corner in np.ndindex(*(2,) * len(lower))])
 
 
 @functools.singledispatch

@@ -1,0 +1,3 @@
+"""Surfaces of shapes and of soft bodies as triangles, which pictures and files show."""
+
+__all__ = []
