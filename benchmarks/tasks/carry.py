@@ -8,7 +8,7 @@ The gripper of `softbody_gripper.py` has four soft arms with 14 pneumatic cells 
 load is a rigid body of 1 kg that lies loose on the floor, in the same implicit step as the arms. Unknown are the
 activation of each arm and the velocity of the drone along three axes in each of 50 steps of 10 ms: 350 numbers. The
 loss is the distance of the load's centre of mass from its target after the last step. Each arm starts with a random
-activation that is too weak to lift. CMA-ES has as many episodes as the gradient.
+activation, which is too weak to lift the cube. CMA-ES has as many episodes as the gradient.
 
 ``--play`` plays the best motion of each load again: with control at zero, without its flight, with the grip of the
 start, held for another half second, in steps of half the length, and with twice as many cells across the arms and
@@ -45,7 +45,7 @@ WAY = 0.15, 0.1, 0.25
 ROD, FACES = 0.08, 0.1
 """Radius of the rod, and largest edge of the faces of a rigid load [m]."""
 LOADS = {"cube": (0.2, 0.35), "rod": (0.4, 0.7), "mug": (0.4, 0.7)}
-"""Names of the loads, and bounds of the random activation of each arm at the start, which do not lift them."""
+"""Names of the loads, and bounds of the random activation of each arm at the start: for the cube too weak to lift."""
 HELD = sized(0.5, 0.01)
 """Time for which a load is held at its target [s]."""
 FOUND = Path(__file__).with_suffix(".npz")
