@@ -26,5 +26,6 @@ REPOSITORY = (
     "test_tutorials.py",
     "tutorials/",
     "usd/test_usd_attributes.py",
+    "usd/test_usd_blender.py",
 )
 """Tests that need more of the repository than the published source has: pages, tutorials, benchmarks, scenes."""

@@ -154,15 +154,26 @@ def root_of(target):
 WRITES_NATIVELY = {
     "_meet": {0},
     "add_multiples": {0},
+    "add_to": {0},
     "deposit": {0},
+    "factorise_at": {0, 1},
     "fetch": set(),
+    "gather_lines": set(),
     "index": set(),
     "item": set(),
+    "keep_and_flush": {0},
+    "put": {0},
+    "return_to": set(),
+    "scatter_lines": {0},
+    "slope_lines": set(),
+    "solve_at": {2},
     "within": set(),
 }
 """Functions in C++ that take arrays, by name: the arguments that they write."""
 
-CALLED_OTHERWISE = {"active": "active_stress_of", "_active": "active_stress_of", "by_others": "by_law"}
+CALLED_OTHERWISE = {
+    "active": "active_stress_of", "_active": "active_stress_of", "active_work_of": "work", "by_others": "by_law",
+}  # fmt: skip
 """Functions that take arrays and are called by another name than that of their definition."""
 
 WRITES = re.compile(r"wp\.(atomic_\w+|tile_store|tile_atomic_add)")

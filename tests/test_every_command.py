@@ -14,6 +14,7 @@ RUNS = {
     "convert": ("copy.usda",),
     "simulate": ("--steps", "1", "--out", "motion"),
     "view": ("--steps", "1", "--no-open", "--out", "page.html"),
+    "bench": ("--no-open", "--out", "recorded"),
     "render": ("strip.png", "--steps", "1", "--frames", "2", "--width", "80"),
     "train": ("--steps", "1", "--iterations", "1", "--out", "training"),
     "sweep": ("--over", "steps", "1", "--iterations", "1", "--parallel", "1", "--out", "sweep"),
@@ -39,7 +40,7 @@ def commands():
 
 
 def marked(scene, command):
-    quick = command in QUICK or (scene.stem in QUICK_SCENES and command in ("simulate", "view", "render"))
+    quick = command in QUICK or (scene.stem in QUICK_SCENES and command in ("simulate", "view", "bench", "render"))
     return pytest.param(scene, command, id=f"{scene.stem}-{command}", marks=[] if quick else pytest.mark.slow)
 
 
@@ -48,6 +49,16 @@ def run_here(ray, waiting, parallel):
     for trial in waiting:
         trial.run()
     return []
+
+
+async def step_once(bench, port, opened):
+    """A page on which somebody records one step, without a browser and its server."""
+    opened("http://127.0.0.1/")
+    bench.conversation.join("viewer", lambda message, buffers: None)
+    for what in ("record", "step", "stop"):
+        bench.conversation.hear("viewer", {"type": what})
+    bench.close()
+    assert bench.recording is not None, bench.message
 
 
 def test_every_command_is_tried():
@@ -59,6 +70,7 @@ def test_every_command_is_tried():
 def test_a_command_runs_on_a_scene(scene, command, tmp_path, monkeypatch, capsys, heard):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("warpbots.cli.sweep._run", run_here)
+    monkeypatch.setattr("warpbots.bench.bench.served", step_once)
     status = cli.main([command, str(scene), *RUNS[command]])
     said = capsys.readouterr().err
     assert not heard.messages  # bundled scenes are read completely

@@ -39,7 +39,7 @@ from warpbots.tables import scene_table as _scene_table
 from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from warpbots import design, morphology, robots, usd, view
+    from warpbots import bench, design, morphology, robots, usd, view
     from warpbots.solvers import MPM, Articulated, Coupled, MassSpring, ProjectiveDynamics
 
 __all__ = [
@@ -92,13 +92,14 @@ __all__ = [
     "methods",
     "optimize",
     "view",
+    "bench",
 ]
 
 __version__ = "0.1.0"
 
 _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "Coupled", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
-    **dict.fromkeys(("design", "morphology", "robots", "usd", "view"), ""),
+    **dict.fromkeys(("bench", "design", "morphology", "robots", "usd", "view"), ""),
 }
 """Names from modules that are slow to import, imported on first use, with their module; empty if a module itself."""
 
@@ -144,7 +145,15 @@ def _simulation_mimebundle(simulation: Simulation[Any], table: _Table) -> dict:
     return table_with_picture(simulation.scene, table, simulation.model.matter)
 
 
+def _bench(simulation: Simulation[Any], **options: Any) -> Any:
+    """A live view of a simulation."""
+    from warpbots.bench import Bench
+
+    return Bench(simulation, **options)
+
+
 Trajectory.mimebundle = staticmethod(_mimebundle)  # trajectories, simulations and scenes know nothing of pictures
 Simulation.mimebundle = staticmethod(_simulation_mimebundle)
+Simulation.bench_of = staticmethod(_bench)
 Scene.mimebundle = staticmethod(_scene_mimebundle)
 Scene.text = staticmethod(_scene_text)

@@ -128,7 +128,7 @@ def main() -> None:
         save(__file__, **found)
         print("\n| played | as drawn [kg] | as found [kg] | gain |\n|---|---|---|---|")
         cases = {"as learnt": (DX, 1, 0), "and held for 0.3 s": (DX, 1, sized(15, 1)), "half the step": (DX, 2, 0),
-                 "cells of 20 mm": (0.02, 1, 0)}  # fmt: skip
+                 "cells of 20 mm, half the step": (0.02, 2, 0)}  # fmt: skip
         for name, (dx, finer, hold) in cases.items():
             other, shapes = simulation(sized(dx, 0.04), finer), (torch.zeros(4), torch.tensor(found["shape"]))
             with torch.no_grad():

@@ -26,7 +26,7 @@ def sliding(dt: float, substeps: int | None = None) -> wb.Simulation:
 
 
 def test_a_block_has_the_mean_of_its_coefficient_and_that_of_the_soft_body_below():
-    sim = sliding(2e-3)
+    sim = sliding(1e-3)
     state, force = sim.state(), torch.zeros(2, 3)
     for _ in range(4):
         state = sim.step(state, STILL)

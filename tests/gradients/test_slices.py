@@ -12,7 +12,17 @@ from torch.utils.data import DataLoader
 from warpbots.gradients import Share, interval
 from warpbots.gradients.thread_team import together
 from warpbots.numerics import slices
-from warpbots.scene import Box, Material, Muscle, Scene, SoftBody
+from warpbots.scene import (
+    Box,
+    Constraint,
+    FibreReinforcement,
+    Material,
+    MaxwellBranch,
+    Muscle,
+    Scene,
+    SoftBody,
+    VonMises,
+)
 from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MPM, MassSpring
 
@@ -43,7 +53,7 @@ def divided(monkeypatch) -> list[str]:
 def everything(sim: Simulation, leaves: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """End, readings and the gradients by `leaves` of a rollout."""
     parameters = {n: v for n, v in leaves.items() if n != "control"}
-    end = sim.rollout(leaves["control"], 3, **parameters).final
+    end = sim.rollout(leaves.get("control"), 3, **parameters).final
     found = {n: t for n, t in (fields_of(end) | vars(sim.sense(end, **parameters))).items() if t.numel()}
     loss = sum((t.double() * torch.linspace(-1, 1, t.numel()).view(t.shape)).sum() for t in found.values())
     gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
@@ -99,6 +109,26 @@ def test_bits_of_particles(divided):
         shared = everything(lattice(threads, MPM), leaves_of(lattice(), False))
         assert not [n for n, t in alone.items() if not torch.equal(t, shared[n])], threads
     assert set(divided) >= PARTICLES
+
+
+@pytest.mark.parametrize("kind", ["metal", "fluid", "fibres"])
+def test_bits_of_matter_that_flows_and_is_held(kind, divided):
+    """Plastic flow, fluids, fibres with branches, and held nodes: one item of each kernel writes to itself alone."""
+    box = Box((0.0, 0.0), (0.5, 0.3))
+    material = {
+        "metal": Material(1e4, 0.25, law="hencky", plasticity=VonMises(50.0)),
+        "fluid": Material(1e4, 1 / 3, law="weakly_compressible", damping=1e-3),
+        "fibres": Material(
+            1e4, 0.25, fibres=(FibreReinforcement((1.0, 0.0), 1e4),), branches=(MaxwellBranch(1e4, 0.1),)
+        ),
+    }[kind]
+    body = SoftBody("block", box, material, regions={"end": Box((0.0, 0.0), (0.1, 0.3))})
+    scene = Scene([body], constraints=[Constraint("end")])
+    sims = [Simulation(scene, MPM(0.05), 4e-3, 10, threads=n) for n in (1, 2, 3)]
+    alone, *others = (everything(sim, leaves_of(sim, True)) for sim in sims)
+    for shared in others:
+        assert not [n for n, t in alone.items() if not torch.equal(t, shared[n])]
+    assert set(divided) >= {"hold_grid", "load_particles" if kind == "fibres" else "flow_particles"}
 
 
 def test_bits_of_several_worlds(divided):

@@ -184,9 +184,8 @@ def test_soft_bodies_and_bones_go_to_usd_and_into_pictures(tmp_path):
     shown = np.unique(mesh.faces)
     points = np.array(surface.GetPointsAttr().Get(code))
     x = motion.final.position[0].numpy()
-    nearest = np.linalg.norm(points[:, None] - x[shown], axis=2).min(axis=1)
-    assert len(points) == len(shown)
-    assert nearest.max() < 1e-6
+    apart = np.linalg.norm(points[:, None] - x[shown], axis=2)
+    assert apart.min(axis=1).max() < 1e-6 and apart.min(axis=0).max() < 1e-6  # at creases a node has several vertices
     (*_, (_, position, _)) = motion.poses()
     bone = UsdGeom.Xformable.Get(stage, "/World/Bodies/fore").ComputeLocalToWorldTransform(code)
     np.testing.assert_allclose(bone.ExtractTranslation(), position[1], atol=1e-6)

@@ -84,7 +84,7 @@ def lattice_block():
     ("solver", "options"),
     [
         (wb.MPM(dx=0.03), {}),
-        (wb.MassSpring(0.04), {"substeps": None}),
+        (wb.MassSpring(0.025), {"substeps": None}),
         (wb.ProjectiveDynamics(0.035), {}),
     ],
     ids=["mpm", "springs", "tetrahedra"],

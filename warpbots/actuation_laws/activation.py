@@ -11,6 +11,7 @@ from warpbots.actuation_laws.constants import constants_type, made, name_of
 from warpbots.actuation_laws.stress import StressFunction, proportional
 from warpbots.actuation_laws.stress_checks import law_and_constants, refuse_wrong_laws
 from warpbots.numerics import matrix, real
+from warpbots.numerics.simd import index, item
 from warpbots.scene import Actuator, SceneError
 
 __all__ = ["ActivationArrays", "ActiveLaw", "activation", "active_laws", "active_stress", "active_work"]
@@ -108,20 +109,20 @@ def activation(
 
 @functools.cache
 def _constants_of(shape: tuple[int, ...]) -> wp.Function:
-    """Warp function (activation, a) that loads the constants, of the given shape, of actuator a."""
+    """Warp function (activation, a) that loads the constants, of the given shape, of actuator a: without a gradient."""
     kind, rows, columns = constants_type(shape), *(*shape, 1, 1)[:2]
 
     @wp.func
     def number(activation: ActivationArrays, a: int):
         """The only constant."""
-        return activation.constant[activation.first[a]]
+        return item(activation.constant, index(activation.first, a))
 
     @wp.func
     def numbers(activation: ActivationArrays, a: int):
         """The constants as a vector."""
         c = kind()
         for i in range(rows):
-            c[i] = activation.constant[activation.first[a] + i]
+            c[i] = item(activation.constant, index(activation.first, a) + i)
         return c
 
     @wp.func
@@ -130,7 +131,7 @@ def _constants_of(shape: tuple[int, ...]) -> wp.Function:
         c = kind()
         for i in range(rows):
             for j in range(columns):
-                c[i, j] = activation.constant[activation.first[a] + columns * i + j]
+                c[i, j] = item(activation.constant, index(activation.first, a) + columns * i + j)
         return c
 
     return (number, numbers, table)[len(shape)]
@@ -170,15 +171,15 @@ def active_stress(dim: int, laws: tuple[ActiveLaw, ...] | None = None) -> wp.Fun
 
     With the law `proportional` A may be a strain, and F has no effect.
     """
-    mat, stress = matrix(dim), _stress_of(dim, active_laws((), dim) if laws is None else laws)
+    mat, stress = matrix(dim), _stress_of(dim, laws or active_laws((), dim))
 
     @wp.func
     def active_stress_of(activation: ActivationArrays, e: int, w: int, u: wp.array2d[real], F: mat):
         """A = sum_a S_a(F, u_a) over the actuators a of the element."""
         A = mat()
-        for k in range(activation.start[e], activation.start[e + 1]):
-            a = activation.actuator[k]
-            A += stress(activation, a, F, u[w, activation.channel[a]])
+        for k in range(index(activation.start, e), index(activation.start, e + 1)):
+            a = index(activation.actuator, k)
+            A += stress(activation, a, F, u[w, index(activation.channel, a)])
         return A
 
     return active_stress_of
@@ -192,7 +193,7 @@ def active_work(dim: int, laws: tuple[ActiveLaw, ...]) -> wp.Function:
     functions that S calls only if they first occur below wp.grad, otherwise these adjoints are silently 0. A function
     with wp.grad can only be called by a kernel.
     """
-    mat, stress = matrix(dim), _stress_of(dim, laws)
+    mat, stress = matrix(dim), _stress_of(dim, laws or active_laws((), dim))
 
     @wp.func
     def work(activation: ActivationArrays, a: int, F: mat, u: real, T: mat):

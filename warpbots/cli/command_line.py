@@ -11,7 +11,7 @@ import torch
 import warpbots as wb
 from warpbots.cli.convert import convert
 from warpbots.cli.info import info
-from warpbots.cli.motions import render, simulate, view
+from warpbots.cli.motions import bench, render, simulate, view
 from warpbots.cli.new import new
 from warpbots.cli.simulations import add_motion, add_root, add_scene, count, fraction, positive
 from warpbots.cli.sweep import sweep
@@ -35,6 +35,7 @@ _EXAMPLES = {
     "simulate": ("simulate walker.usda", "simulate walker.usda --controller output/walker/controller.pt"),
     "info": ("info walker.usda", "info walker.usda --solver springs --dx 0.02"),
     "view": ("view walker.usda", "view robot.urdf --steps 200", "view walker.usda --no-open --out walker.html"),
+    "bench": ("bench walker.usda", "bench walker.usda --controller output/walker/controller.pt", "bench robot.urdf"),
     "render": (
         "render walker.usda walker.mp4",
         "render walker.usda walker.gif --controller output/walker/controller.pt",
@@ -115,6 +116,12 @@ def parser() -> argparse.ArgumentParser:
     add_motion(viewed)
     viewed.add_argument("--out", type=Path, help="the page (.html); default: output/NAME-OF-FILE/view.html")
     viewed.add_argument("--no-open", dest="open", action="store_false", help="write the page only")
+    benched = command("bench", bench, "simulate live in the browser, with sliders and a mouse that pulls at bodies")
+    add_scene(benched)
+    benched.add_argument("--controller", type=Path, help="controller.pt of a training; default: sliders")
+    benched.add_argument("--out", type=Path, help="folder of recordings; default: output/NAME-OF-FILE")
+    benched.add_argument("--port", type=int, default=0, help="port of the page; default: a free one")
+    benched.add_argument("--no-open", dest="open", action="store_false", help="print the address only")
     _add_render(command("render", render, "simulate, and write a film (.mp4, .gif) or a film strip (.png)"))
     converted = command("convert", convert, "write a robot or a scene as USD, MJCF or URDF")
     converted.add_argument("scene", metavar="FILE", help="robot (.urdf, or .xml for MJCF) or USD scene")

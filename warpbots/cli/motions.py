@@ -1,18 +1,21 @@
-"""``warpbots simulate``, ``view`` and ``render``: write a motion to files, or show the motion in the browser."""
+"""``warpbots simulate``, ``view``, ``bench`` and ``render``: motions in files and in the browser."""
 
 import argparse
+import contextlib
+import itertools
 import webbrowser
 from pathlib import Path
 from typing import Any
 
 import warpbots as wb
+from warpbots.bench.server import require_tornado
 from warpbots.cli import simulations
 from warpbots.output_files import replacing
 from warpbots.tables import size
 from warpbots.view.film import film_writer
 from warpbots.view.html_page import require_k3d
 
-__all__ = ["render", "simulate", "view", "write"]
+__all__ = ["bench", "render", "simulate", "view", "write"]
 
 
 def simulate(options: argparse.Namespace) -> None:
@@ -42,6 +45,29 @@ def view(options: argparse.Namespace) -> None:
     print(f"wrote {page}")
     if options.open and not webbrowser.open(page.resolve().as_uri()):
         print("there is no browser to open it with: open the file yourself")
+
+
+def bench(options: argparse.Namespace) -> None:
+    """Simulate live in the browser, until Ctrl-C; recordings are written to a folder."""
+    require_tornado()
+    simulation, controller = simulations.controlled(options)
+    made = simulation.bench(controller=controller)
+
+    def write_recording(motion: wb.Trajectory[Any]) -> str:
+        folder = simulations.folder(options)
+        path = next(p for i in itertools.count(1) if not (p := folder / f"bench-{i}.usda").exists())
+        wb.usd.write(path, motion)
+        print(f"wrote {path}")
+        return f"{motion.steps * simulation.dt:.2f} s are in {path}"
+
+    def opened(address: str) -> None:
+        print(f"{address}\nCtrl-C ends the simulation", flush=True)
+        if options.open and not webbrowser.open(address):
+            print("there is no browser to open it with: open the address yourself")
+
+    made.on_recorded = write_recording
+    with contextlib.suppress(KeyboardInterrupt):
+        made.serve(options.port, opened)
 
 
 def render(options: argparse.Namespace) -> None:

@@ -15,8 +15,8 @@ from warpbots.read_limits import refuse_unpacking
 from warpbots.robots.robot_xml import is_robot
 
 __all__ = [
-    "add_motion", "add_root", "add_scene", "count", "folder", "fraction", "motion", "policy", "positive", "read",
-    "refuse_results", "simulation", "steps", "where",
+    "add_motion", "add_root", "add_scene", "controlled", "count", "folder", "fraction", "motion", "policy",
+    "positive", "read", "refuse_results", "simulation", "steps", "where",
 ]  # fmt: skip
 
 
@@ -186,14 +186,20 @@ def policy(simulation: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
     return wb.controllers.MLP(simulation, observer, clock=task.clock if task else None, seed=seed)
 
 
-def motion(options: argparse.Namespace) -> wb.Trajectory[Any]:
-    """The motion of a scene with the controller in the options, or without control if there is none."""
+def controlled(options: argparse.Namespace) -> tuple[wb.Simulation, wb.controllers.MLP | None]:
+    """The simulation of a scene, and the controller in the options, or None if there is none."""
     weights = None if options.controller is None else _load(options.controller)
     model = simulation(options)
-    controller = None
-    if weights is not None:
-        controller = policy(model)
-        _restore(controller, weights, options.controller)
+    if weights is None:
+        return model, None
+    controller = policy(model)
+    _restore(controller, weights, options.controller)
+    return model, controller
+
+
+def motion(options: argparse.Namespace) -> wb.Trajectory[Any]:
+    """The motion of a scene with the controller in the options, or without control if there is none."""
+    model, controller = controlled(options)
     with torch.no_grad():
         return model.rollout(controller, steps(options, model))
 

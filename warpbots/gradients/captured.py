@@ -11,7 +11,15 @@ import warp as wp
 from warpbots.gradients.progress_notice import said_when_slow
 from warpbots.gradients.streams import launching, leave_capture, own_stream
 from warpbots.gradients.thread_team import together
-from warpbots.numerics import Slices, dividing, parallel, preparing, without_rare_bodies
+from warpbots.numerics import (
+    Slices,
+    dividing,
+    mode_of_thread,
+    parallel,
+    preparing,
+    without_rare_bodies,
+    without_subnormals,
+)
 from warpbots.user_warning import warn_user
 
 __all__ = ["Captured"]
@@ -25,6 +33,8 @@ class Captured:
     On a CPU, the graph leaves out kernels that run `rarely` until a replay needs one of them; then all launches are
     captured again. On a GPU the graph contains these kernels from the start, because the host does not wait for the
     device.
+
+    On a CPU, all kernels count subnormal numbers as zero (`without_subnormals`).
 
     Several threads of a CPU share the launches that `launch_slices` divides, with the same result. Each has a graph.
 
@@ -44,7 +54,9 @@ class Captured:
             what: Name of the kernels in the message about slow compilation.
             threads: Number of threads that share large launches.
         """
-        self._device, self._work, self._first, self._what = device, work, first, what
+        self._modes = [mode_of_thread(device) for _ in range(threads)]
+        self._device, self._what = device, what
+        self._work, self._first = (without_subnormals(self._modes[0])(f) for f in (work, first))
         self._graph: wp.Graph | None = None
         self._threads, self._others = threads, list[wp.Graph]()
         self._slices: Slices | None = None
@@ -124,7 +136,7 @@ class Captured:
                 leave_capture(own)
         self._slices, self._others = slices or None, []  # without a divided launch, there is nothing to share
         for thread in range(1, self._threads if slices else 1):
-            with wp.ScopedCapture(self._device) as capture_of_slices:
+            with wp.ScopedCapture(self._device) as capture_of_slices, without_subnormals(self._modes[thread]):
                 slices.launch(thread)
             self._others.append(capture_of_slices.graph)
         self._graph = capture.graph

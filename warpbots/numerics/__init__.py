@@ -27,6 +27,7 @@ from warpbots.numerics.rotation import cofactor, cofactor_differential, rotation
 from warpbots.numerics.scalars import NODE, index_vector, matrix, precision, real, real_numpy, vector
 from warpbots.numerics.signatures import wrong_arguments
 from warpbots.numerics.slices import CHUNKS, Edges, Slice, Slices, Targets, chunk_length, within
+from warpbots.numerics.subnormals import mode_of_thread, without_subnormals
 from warpbots.numerics.symmetric import eigen, exp_differential, exp_symmetric, log_differential, log_symmetric
 from warpbots.numerics.tape import copy, record, recording
 from warpbots.numerics.threads import parallel
@@ -63,6 +64,7 @@ __all__ = [
     "log_differential",
     "log_symmetric",
     "matrix",
+    "mode_of_thread",
     "native_messages",
     "parallel",
     "positive_part",
@@ -77,6 +79,7 @@ __all__ = [
     "rotation_differential",
     "shared",
     "without_rare_bodies",
+    "without_subnormals",
     "struct_of",
     "sum_of_lanes",
     "vector",

@@ -1,19 +1,21 @@
-"""Arithmetic on whole grid nodes, which are vectors of four components, on runs of vectors, and reads of flat arrays.
+"""Arithmetic on whole grid nodes, which are vectors of four components, on runs of vectors, and flat arrays.
 
 Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
-groups of components that are stored together. These functions use the vector registers directly, which makes the sums
-over the nodes around a particle about 1.6 times as fast (docs/design/mpm-transfers.md). On a GPU these functions are
-Warp's operators. `add_multiples` is a loop without the strides and the tests for negative indices in loops of Warp,
-which keep a CPU from vector instructions. `item` and `index` read flat arrays without the multiplication by the stride
-that Warp adds. No function of this file has an adjoint: code that uses them has adjoints written by hand.
+groups of components that are stored together. These functions use the vector registers directly. On a GPU these
+functions are Warp's operators. `add_multiples`, `add_multiple` and `combine` are loops without strides and the tests
+for negative indices in loops of Warp, which keep a CPU from vector instructions. `item`, `index`, `put` and `add_to`
+read and write flat arrays without this stride and this test, which are six instructions for each access on a CPU; an
+index out of range is not noticed. No function of this file has an adjoint: code that uses them has adjoints written by
+hand.
 """
 
 import warp as wp
 
-from warpbots.numerics.scalars import NODE, real, vector
+from warpbots.numerics.scalars import NODE, matrix, real, vector
 
 __all__ = [
-    "add", "add_multiples", "deposit", "dot", "fetch", "index", "item", "multiply", "multiply_add", "scale", "subtract",
+    "add", "add_multiple", "add_multiples", "add_to", "combine", "deposit", "dot", "fetch", "index", "item", "multiply",
+    "multiply_add", "put", "scale", "subtract",
 ]  # fmt: skip
 
 
@@ -105,9 +107,19 @@ def deposit(grid: wp.array[NODE], n: int, s: real, b: NODE):
     """Add s b to the node grid[n]; the addition is atomic on a GPU."""
 
 
-@wp.func_native("return a.data[n];")
-def item(a: wp.array[real], n: int) -> real:
-    """Read the number a[n]."""
+for _type in (real, vector(2), vector(3), matrix(2), matrix(3)):
+
+    @wp.func_native("return a.data[n];")
+    def item(a: wp.array[_type], n: int) -> _type:
+        """Read the number, vector or matrix a[n]."""
+
+    @wp.func_native("a.data[n] = value;")
+    def put(a: wp.array[_type], n: int, value: _type):
+        """Write the number, vector or matrix a[n]."""
+
+    @wp.func_native("a.data[n] = wp::add(a.data[n], value);")
+    def add_to(a: wp.array[_type], n: int, value: _type):
+        """Add to a[n], which no other thread writes: the addition is not atomic."""
 
 
 @wp.func_native("return a.data[n];")
@@ -131,3 +143,27 @@ def add_multiples(
     a: wp.array[vector(3)], i: int, s: wp.array[real], j: int, v: vector(3), count: int, lane: int, lanes: int
 ):
     """Add s[j + k] v to a[i + k] for `count` indices k, of which thread `lane` takes every `lanes`-th."""
+
+
+@wp.func_native("""
+#pragma clang fp contract(fast)
+    double* __restrict__ p = a.data + i;
+    const double* __restrict__ q = a.data + j;
+    for (int k = 0; k < count; ++k)
+        p[k] += s * q[k];
+""")
+def add_multiple(a: wp.array[wp.float64], i: int, j: int, s: wp.float64, count: int):
+    """Add s a[j + k] to a[i + k] for `count` indices k; the two ranges must not overlap."""
+
+
+@wp.func_native("""
+#pragma clang fp contract(fast)
+    double* __restrict__ p = a.data + i;
+    const double* __restrict__ x = b.data + j;
+    const double *y = x + count, *z = y + count;
+    const double r = s[0], t = s[1], u = s[2];
+    for (int k = 0; k < count; ++k)
+        p[k] = r * x[k] + t * y[k] + u * z[k];
+""")
+def combine(a: wp.array[wp.float64], i: int, b: wp.array[wp.float64], j: int, s: wp.vec3d, count: int):
+    """Write the combination with the weights s of three rows of `count` entries, which begin at b[j], to a[i + k]."""

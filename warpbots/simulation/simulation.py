@@ -71,11 +71,13 @@ class Simulation(Generic[TensorState_co]):
         rollouts: An object for each rollout in progress, the innermost rollout last; observers with memory use it to
             notice that another rollout has begun.
         mimebundle: The content that a notebook shows of a simulation; `warpbots` puts a table with a picture here.
+        bench_of: The function behind `bench`; `warpbots` puts `warpbots.bench.Bench` here.
     """
 
     mimebundle: ClassVar[Callable[["Simulation[Any]", Table], dict]] = staticmethod(
         lambda simulation, table: table.mimebundle()
     )
+    bench_of: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -550,6 +552,19 @@ class Simulation(Generic[TensorState_co]):
             return roll_out(
                 self, self._operations, self.checkpoints, controller, steps, state, begun, observe, parameters
             )  # fmt: skip
+
+    def bench(self, **options: Any) -> Any:
+        """A live view of the simulation, with sliders, a mouse that pulls at bodies, curves and recordings.
+
+        In a notebook it is shown as the last expression of a cell; ``sim.bench().serve()`` shows it in the browser.
+
+        Args:
+            options: Arguments of `warpbots.bench.Bench`, such as ``controller``, ``parameters`` and ``loss``.
+
+        Returns:
+            A `warpbots.bench.Bench`.
+        """
+        return type(self).bench_of(self, **options)
 
     @contextlib.contextmanager
     def _rolling_out(self) -> Iterator[None]:

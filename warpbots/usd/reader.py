@@ -18,6 +18,8 @@ from warpbots.usd.soft.friction_notes import note_friction
 from warpbots.usd.soft.soft_bodies import read_soft_bodies
 from warpbots.usd.soft.unmarked_geometry import read_unmarked_geometry
 from warpbots.usd.stage.actuators_and_loads import read_parts
+from warpbots.usd.stage.applied_schemas import RESULT_API
+from warpbots.usd.stage.attributes import schemas
 from warpbots.usd.stage.faults import Faults, LocatedError, attempt, explained, refuse
 from warpbots.usd.stage.field_prims import read_fields
 from warpbots.usd.stage.inventory import WHOLE, Inventory, expanded_inventory
@@ -112,6 +114,7 @@ def read_meshes(
 
     Returns:
         Closed triangle meshes [m], z up, by the paths of their prims. The boundary of a `TetMesh` counts as a mesh.
+        Meshes that warpbots has added for display, such as skins of particles, are left out.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -121,6 +124,7 @@ def read_meshes(
     with explained(path, stage.GetPseudoRoot()):
         frame = stage_frame(stage, 3, meters_per_unit)
         prims = [p for p in stage.Traverse(Usd.TraverseInstanceProxies()) if p.GetTypeName() in ("Mesh", "TetMesh")]
+        prims = [p for p in prims if RESULT_API not in schemas(p)]
         if not prims:
             raise SceneError(f"{path}: the file has no Mesh and no TetMesh")
         return {str(prim.GetPath()): _closed(prim, read_shape(prim, frame)) for prim in prims}

@@ -2,27 +2,25 @@
 
 import contextlib
 import importlib.util
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpbots.scene import Obstacle
 from warpbots.scene.motion_checks import changes_place
-from warpbots.surfaces.clipped import box_corners, slab, surface
 from warpbots.surfaces.skin import loose
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
-from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes, upright
+from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes
 from warpbots.view.mesh_bodies import seen_twice
 from warpbots.view.motion import Motion, evenly
-from warpbots.view.moving_obstacles import at_start, room_of
+from warpbots.view.moving_obstacles import at_start
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness
 from warpbots.view.rigid_bodies import BodyPoses
 from warpbots.view.ruler import ruler
+from warpbots.view.upright_view import FIELD, UPRIGHT, in_view, perspective, upright
 from warpbots.view.visible_particles import outward
 
 if TYPE_CHECKING:
@@ -39,9 +37,6 @@ EXTRA = 'pip install "warpbots[notebook]"'
 _BYTES = 40e6  # largest size of all positions and poses that are sent to the browser
 _FRAMES = 121  # largest number of frames that are sent to the browser
 _HEIGHT = 420  # height of the view [pixels]
-_FIELD = 24.0  # vertical field of view [degrees]
-_WIDE = 1.9  # smallest width of a view on a screen relative to its height
-_UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from (x, y, 0) to (x, 0, y)
 _FASTEST = 40  # shortest time between two frames [ms]
 
 
@@ -107,7 +102,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
     camera, scene = motion.camera(), motion.scene
     plot = k3d.plot(
         height=_HEIGHT, background_color=_int(PAPER), grid_visible=False, menu_visibility=False, camera_auto_fit=False,
-        grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=_FIELD, camera_up_axis="z", lighting=1.5,
+        grid_auto_fit=False, axes_helper=0.0, fps=1.0, camera_fov=FIELD, camera_up_axis="z", lighting=1.5,
     )  # fmt: skip
     frames = range(len(motion))
     bare = bare_particles(motion) & (loose(motion.particles) if scene.dim == 3 else True)
@@ -137,7 +132,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
     for k, obstacle in enumerate(scene.obstacles):
         moves = changes_place(obstacle, scene.actuators)
         at = poses if moves else poses[:1]
-        vertices, faces = _solid(obstacle, camera, at.position[:, k], at.rotation[:, k])
+        vertices, faces = in_view(obstacle.shape, camera, at.position[:, k], at.rotation[:, k])
         if len(faces):
             mesh = k3d.mesh(
                 upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
@@ -151,7 +146,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         label_box=False, is_html=True, name="time",
     )  # fmt: skip
     plot += _ruler(camera)
-    plot.camera = _eye(camera)
+    plot.camera = perspective(camera)
     return plot
 
 
@@ -180,7 +175,7 @@ def _matrices(poses: BodyPoses, body: int, flat: bool = False) -> dict[str, np.n
         flat: Whether the scene is 2D and stands upright.
     """
     matrices = np.tile(np.eye(4, dtype=np.float32), (len(poses.position), 1, 1))
-    turn = _UPRIGHT if flat else np.eye(3)
+    turn = UPRIGHT if flat else np.eye(3)
     matrices[:, :3, :3] = turn @ poses.rotation[:, body] @ turn.T
     matrices[:, :3, 3] = poses.position[:, body] @ turn.T
     return {str(k): matrix for k, matrix in enumerate(matrices)}
@@ -237,44 +232,3 @@ def _ruler(camera: Camera) -> "k3d.objects.Group":
         name="floor grid",
     )  # fmt: skip
     return marks + lines
-
-
-def _solid(
-    obstacle: Obstacle, camera: Camera, position: np.ndarray, rotation: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices, shape (n, 3), and faces, shape (m, 3), of the part of an obstacle that is in view at any moment.
-
-    Args:
-        obstacle: The obstacle.
-        camera: The view.
-        position: Positions of the obstacle at all moments [m], shape (n_frames, 3).
-        rotation: Rotations of the obstacle at all moments, shape (n_frames, 3, 3).
-    """
-    dim = len(camera.axes)
-    corners = box_corners(*camera.box) - position[:, None, :dim]
-    local = (corners @ rotation[:, :dim, :dim]).reshape(-1, dim)
-    box = local.min(axis=0), local.max(axis=0)
-    if len(position) > 1:  # it may come into view from outside
-        box = room_of(obstacle.shape, box)
-    if dim == 3:
-        return surface(obstacle.shape, *box)
-    return slab(obstacle.shape, *box, depth=0.06 * float((camera.box[1] - camera.box[0]).max()))
-
-
-def _eye(camera: Camera) -> list[float]:
-    """A perspective view similar to `camera`, for k3d.
-
-    The 9 numbers are the eye, the point in the centre, and the upward direction.
-    """
-    if len(camera.axes) == 3:
-        right, up, toward = camera.axes
-    else:
-        right, up, toward = np.eye(3)[0], np.eye(3)[2], np.array([0.0, -0.99, 0.14])
-    lower, upper = camera.window
-    middle = (lower + upper) / 2.0
-    center = middle[0] * right + middle[1] * up
-    if len(camera.axes) == 3:
-        center = center + toward * camera.depth((camera.box[0] + camera.box[1])[None] / 2.0)
-    width, height = upper - lower
-    distance = 0.62 * max(height, width / _WIDE) / math.tan(math.radians(_FIELD / 2.0))
-    return [*(center + distance * toward).tolist(), *center.tolist(), 0.0, 0.0, 1.0]

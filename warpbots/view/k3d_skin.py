@@ -4,22 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.contact import signed_distance
-from warpbots.surfaces.skin import Skin
 from warpbots.view.motion import Motion
 from warpbots.view.palette import body_colors, packed
+from warpbots.view.upright_view import filling, upright
 
 if TYPE_CHECKING:
     import k3d
 
-__all__ = ["bare_particles", "by_frame", "skin_meshes", "upright"]
-
-
-def upright(x: np.ndarray) -> np.ndarray:
-    """Points in the format of k3d, shape (n, 3), float32; points of a 2D scene are placed in the x-z plane."""
-    if x.shape[-1] == 2:
-        x = np.stack([x[..., 0], np.zeros_like(x[..., 0]), x[..., 1]], axis=-1)
-    return np.ascontiguousarray(x, dtype=np.float32)
+__all__ = ["bare_particles", "by_frame", "skin_meshes"]
 
 
 def by_frame(values: list[np.ndarray]) -> dict[str, np.ndarray] | np.ndarray:
@@ -59,7 +51,7 @@ def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
             faces = [skin.faces[intact] if intact.any() else none for _, intact, _ in frames]
         elif all(intact.all() for _, intact, _ in frames):
             vertices = [np.concatenate([v, x[skin.members]]) for v, x in zip(vertices, motion.position, strict=True)]
-            owner, faces = np.append(owner, skin.members), [_filling(skin, body.shape)] * len(frames)
+            owner, faces = np.append(owner, skin.members), [filling(skin, body.shape)] * len(frames)
         else:
             continue
         colors = [packed(body_colors(motion.scene, motion.particles, u)[owner]) for u in motion.control]
@@ -70,12 +62,3 @@ def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
             flat_shading=motion.scene.dim == 2, roughness=1.0, emissive=color, emissive_intensity=0.2, name=body.name,
         ))  # fmt: skip
     return made
-
-
-def _filling(skin: Skin, shape: object) -> np.ndarray:
-    """Triangles that fill an outline, between its vertices and the particles inside, shape (m, 3)."""
-    from scipy.spatial import Delaunay
-
-    x = np.concatenate([skin.border, skin.rest])
-    faces = Delaunay(x).simplices
-    return faces[signed_distance(shape, x[faces].mean(axis=1)) < 0.0]

@@ -17,11 +17,12 @@ from warpbots.view.rigid_bodies import Facets
 from warpbots.view.shadow import Shadow
 from warpbots.view.visible_particles import outward, visible
 
-__all__ = ["Canvas", "brightness"]
+__all__ = ["LIGHT", "Canvas", "brightness"]
+
+LIGHT = np.array([-0.42, 0.62, 0.66]) / np.linalg.norm([-0.42, 0.62, 0.66])
+"""Direction of the light: to the right, upwards, towards the viewer."""
 
 _SMOOTH = 2  # pixels drawn for every pixel of the picture, along each axis
-_LIGHT = np.array([-0.42, 0.62, 0.66])  # direction of the light: to the right, upwards, towards the viewer
-_LIGHT = _LIGHT / np.linalg.norm(_LIGHT)
 _AMBIENT, _DIFFUSE = 0.50, 0.58  # brightness of surfaces that face away from the light, and its range
 _BULGE = 0.28  # weight of the ball's own normal in the shaded normal
 _DEPTHS = 2**31 - 1
@@ -251,4 +252,4 @@ def brightness(normal: np.ndarray, camera: Camera) -> np.ndarray:
     Returns:
         Factors for colours, close to 1, shape (n,).
     """
-    return _AMBIENT + _DIFFUSE * (0.5 + 0.5 * normal @ (_LIGHT @ camera.axes))
+    return _AMBIENT + _DIFFUSE * (0.5 + 0.5 * normal @ (LIGHT @ camera.axes))

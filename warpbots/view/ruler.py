@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.view.camera import Camera
 
-__all__ = ["Tick", "ruler"]
+__all__ = ["Tick", "ruler", "tick_distance"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,14 +27,19 @@ class Tick:
     outward: np.ndarray
 
 
-def ruler(camera: Camera) -> list[Tick]:
-    """Ticks along the lower and left edge of a 2D view, or along the near edges of the floor of a 3D view."""
+def tick_distance(camera: Camera) -> float:
+    """Distance between the ticks of a ruler, a round number of metres."""
     from matplotlib.ticker import MaxNLocator
 
     lower, upper = camera.box
     steps = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(0.0, float((upper - lower)[:2].max()))
-    step = float(steps[1] - steps[0])
-    ticks = []
+    return float(steps[1] - steps[0])
+
+
+def ruler(camera: Camera) -> list[Tick]:
+    """Ticks along the lower and left edge of a 2D view, or along the near edges of the floor of a 3D view."""
+    lower, upper = camera.box
+    step, ticks = tick_distance(camera), []
     for axis in range(2):
         across = 1 - axis
         near, far = lower[across], upper[across]

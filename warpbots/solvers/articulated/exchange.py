@@ -19,6 +19,7 @@ spin changes by exactly x cross p. Normals and the set of points are constant in
 import warp as wp
 
 from warpbots.contact import CODES, constrain
+from warpbots.numerics import sum_of_lanes
 from warpbots.solvers.articulated.cloud_contact import apply
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
 from warpbots.solvers.articulated.joints import freedom_of
@@ -39,6 +40,11 @@ __all__ = [
 ]
 
 _constrain = constrain(3, scalar)
+_sum, _sum_of_twists = sum_of_lanes(vec3), sum_of_lanes(Twist)
+
+# apart from `impulse_kernel`: Warp leaves out adjoints of functions that a kernel without a backward pass calls first
+_gradients = wp.get_module("warpbots.articulated.exchange_gradients")
+
 _STICKY, _SLIP, _SEPARATE = (wp.constant(CODES[name]) for name in ("sticky", "slip", "separate"))
 _ZERO, _ONE = wp.constant(scalar(0.0)), wp.constant(scalar(1.0))
 
@@ -198,11 +204,11 @@ def impulse_kernel(
     impulse_out: wp.array[vec3],
 ):
     """Write the impulse of each point on its body."""
-    w, b = wp.tid()
+    w, b, lane = wp.tid()
     k = w * tree.bodies + b
     V = twist[w * tree.elements + tree.element[b]]
     first = exchange.first[k]
-    for i in range(first, first + exchange.count[k]):
+    for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
         y = moved(exchange.place[i], V, center[k], c[w])
         impulse_out[i] = impulse(
             y, exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
@@ -210,7 +216,7 @@ def impulse_kernel(
         )  # fmt: skip
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(module=_gradients, enable_backward=False)
 def motion_gradients_kernel(
     # model
     tree: JointTree,
@@ -228,25 +234,28 @@ def motion_gradients_kernel(
 
     The gradients with respect to twists are added.
     """
-    w, b = wp.tid()
+    w, b, lane = wp.tid()
     k = w * tree.bodies + b
     e = w * tree.elements + tree.element[b]
     V = twist[e]
     V_total = Twist()
     center_total = vec3()
     first = exchange.first[k]
-    for i in range(first, first + exchange.count[k]):
+    for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
         _x, _m, _v, _n, _condition, _mu, V_adj, place_adj, _L, _c, _g = wp.grad(exchange_power)(
             exchange.place[i], exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
             exchange.friction[i], V, center[k], Twist(), c[w], impulse_adj[i],
         )  # fmt: skip
         V_total += V_adj
         center_total += place_adj
-    twist_adj_out[e] = twist_adj_out[e] + V_total
-    center_adj_out[k] = center_total
+    V_total = _sum_of_twists(V_total)
+    center_total = _sum(center_total)
+    if lane == 0:
+        twist_adj_out[e] = twist_adj_out[e] + V_total
+        center_adj_out[k] = center_total
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(module=_gradients, enable_backward=False)
 def point_gradients_kernel(
     # model
     tree: JointTree,
@@ -268,7 +277,7 @@ def point_gradients_kernel(
     The derivatives of the virtual power alone are added to the gradients of twists and virtual twists, and written to
     those of the centres of mass.
     """
-    w, b = wp.tid()
+    w, b, lane = wp.tid()
     k = w * tree.bodies + b
     e = w * tree.elements + tree.element[b]
     V = twist[e]
@@ -277,7 +286,7 @@ def point_gradients_kernel(
     L_total = Twist()
     center_total = vec3()
     first = exchange.first[k]
-    for i in range(first, first + exchange.count[k]):
+    for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
         x = exchange.place[i]
         m = exchange.mass[i]
         v = exchange.velocity[i]
@@ -298,6 +307,10 @@ def point_gradients_kernel(
         V_total += V_adj
         L_total += L_adj
         center_total += place_adj
-    twist_adj_out[e] = twist_adj_out[e] + V_total
-    sweep_adj_out[e] = sweep_adj_out[e] + L_total
-    center_adj_out[k] = center_total
+    V_total = _sum_of_twists(V_total)
+    L_total = _sum_of_twists(L_total)
+    center_total = _sum(center_total)
+    if lane == 0:
+        twist_adj_out[e] = twist_adj_out[e] + V_total
+        sweep_adj_out[e] = sweep_adj_out[e] + L_total
+        center_adj_out[k] = center_total

@@ -5,7 +5,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import Launch, clear_gradients, launch, launch_all
+from warpbots.numerics import Launch, clear_gradients, launch_all, launch_lanes
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.exchange import (
     center_kernel,
@@ -19,7 +19,10 @@ from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
 
-__all__ = ["ExchangeStep", "ExchangeWorkspace"]
+__all__ = ["LANES", "ExchangeStep", "ExchangeWorkspace"]
+
+LANES = 128
+"""Number of threads for the points of a body; a CPU has one."""
 
 _KEPT = {
     "place": vec3, "mass": scalar, "velocity": vec3, "normal": vec3, "condition": int, "friction": scalar
@@ -33,8 +36,10 @@ class ExchangeStep:
 
     Attributes:
         points: The points, as a Warp struct.
-        particle: Index of each point in the arrays of the matter, -1 for no point, shape (n,), int.
+        row: Index of each point in the arrays of the matter, -1 for no point, shape (n,), int.
         share: Share of matter that touches, interpolated at each point [1], shape (n,).
+        distance: Signed distance of each point of matter from the surface of its body, or minus the distance of a bound
+            point from its place in the body [m], shape (n,).
         impulse: Impulse of each point on its body [N s], shape (n,).
         impulse_adj: Gradient with respect to the impulses, shape (n,).
         center: Centre of mass of each body at the end of the step, with its gradient [m], shape (worlds * n_bodies,).
@@ -42,8 +47,9 @@ class ExchangeStep:
     """
 
     points: Exchange
-    particle: wp.array
+    row: wp.array
     share: wp.array
+    distance: wp.array
     impulse: wp.array
     impulse_adj: wp.array
     center: wp.array
@@ -61,7 +67,7 @@ class ExchangeStep:
         """Write the impulses for the motion of the bodies at the end of the last stage of a step."""
         launch_all(self._motion(model, stage), model.device)
         inputs = [*self._moved(model), stage.c]
-        launch(impulse_kernel, _size(model), inputs, [self.impulse], model.device)
+        launch_lanes(impulse_kernel, _size(model), LANES, inputs, [self.impulse], model.device)
 
     def adj_find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
         """Adjoint of `find_impulses` by the stage; the gradients of the points follow in `adj_power`."""
@@ -72,7 +78,7 @@ class ExchangeStep:
             [*self._moved(model), stage.c, self.impulse_adj],
             [workspace.links.twist.grad, self.center.grad],
         )
-        launch(motion_gradients_kernel, _size(model), inputs, outputs, model.device)
+        launch_lanes(motion_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
         adjoints(steps, model.device)
 
     def adj_power(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
@@ -84,7 +90,7 @@ class ExchangeStep:
         launch_all([centers], model.device)
         inputs = [*self._moved(model), workspace.sweep, stage.c, self.impulse_adj]
         outputs = [self.gradients, workspace.links.twist.grad, workspace.sweep.grad, self.center.grad]
-        launch(point_gradients_kernel, _size(model), inputs, outputs, model.device)
+        launch_lanes(point_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
         adjoints([centers], model.device)
 
     def _motion(self, model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
@@ -138,7 +144,7 @@ class ExchangeWorkspace:
         points.first, points.count = self._zeros(self._bodies, int), self._zeros(self._bodies, int)
         for name, dtype in _KEPT.items():
             setattr(points, name, self._zeros(self._capacity, dtype))
-        own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, vec3))
+        own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, scalar, vec3))
         return ExchangeStep(points, *own, self._impulse_adj, self._center, self._gradients)
 
     def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:

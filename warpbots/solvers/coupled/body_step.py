@@ -4,9 +4,9 @@ import dataclasses
 
 import warp as wp
 
-from warpbots.numerics import Launch, clear_gradients, launch, launch_all, parallel
+from warpbots.numerics import Launch, clear_gradients, launch, launch_all, launch_lanes, parallel
 from warpbots.solvers.articulated import Articulated
-from warpbots.solvers.articulated.exchange_step import ExchangeStep
+from warpbots.solvers.articulated.exchange_step import LANES, ExchangeStep
 from warpbots.solvers.articulated.implicit_integrators import LAST_STAGE
 from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.spatial import scalar
@@ -20,6 +20,8 @@ from warpbots.solvers.coupled.touching_gradients import (
     pose_gradients_kernel,
 )
 from warpbots.solvers.coupled.touching_points import (
+    add_counts_kernel,
+    count_points_kernel,
     find_touching_kernel,
     list_points_kernel,
     place_solids_kernel,
@@ -60,13 +62,15 @@ class BodyStep:
     force: wp.array | None = None
     torque: wp.array | None = None
 
-    def find(self, x: wp.array, radius: wp.array) -> None:
-        """List the points of matter that touch bodies.
+    def find(self, x: wp.array, radius: wp.array, v: wp.array | None = None) -> None:
+        """List the points of matter that touch bodies, and find the surface at each of them.
 
         Args:
             x: Positions of the points of matter at the start of the step [m], shape (worlds * n_points,), vector.
             radius: Radii of the points [m], double precision, shape (worlds * n_points,); negative for points that
                 cannot touch.
+            v: Velocities of the points at the start [m/s], shape (worlds * n_points,), vector, to measure forces on
+                bound points.
         """
         model, work, exchange = self.model, self.model.workspace, self.exchange
         launch_all(self._start_poses(), model.device)
@@ -76,31 +80,32 @@ class BodyStep:
             model.bound.body, x, radius, work.axes, work.origin,
         ]  # fmt: skip
         launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
-        inputs, outputs = [self._count, len(model.matter), work.body], [exchange.points, exchange.particle]
-        launch(list_points_kernel, model.worlds, inputs, outputs, model.device)
-        if self.force is None:
-            find_impossible(model, x, exchange, self.lanes, self.dt)
-
-    def advance(self, x: wp.array, radius: wp.array, rate: float, v: wp.array | None = None) -> None:
-        """Move the bodies, and find the impulses of the points.
-
-        Args:
-            x: As for `find`.
-            radius: As for `find`.
-            rate: Share of an overlap that contact removes in a step [1].
-            v: Velocities of the points at the start [m/s], shape (worlds * n_points,), vector, to measure forces.
-        """
-        model, work, exchange = self.model, self.model.workspace, self.exchange
+        self._list_points()
         inputs = [
             self._count, model.rigid.tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
-            self.lanes, *self._bound, x, v, scalar(self.dt), scalar(rate), self._correction,
-            model.rigid.workspace.links.twist, radius, work.axes, work.origin, work.body, exchange.particle,
+            self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, model.rigid.workspace.links.twist,
+            work.axes, work.origin, work.body, exchange.row,
         ]  # fmt: skip
-        launch(surface_kernel, self.threads, inputs, [exchange.points], model.device)
+        launch(surface_kernel, self.threads, inputs, [exchange.points, exchange.distance], model.device)
+        if self.force is None:
+            find_impossible(model, exchange, self.lanes, self.dt)
+
+    def _list_points(self) -> None:
+        model, work, exchange = self.model, self.model.workspace, self.exchange
+        parts = work.counts.size // work.origin.size
+        sizes = [self._count, len(model.matter), parts]
+        launch(count_points_kernel, (model.worlds, parts), [*sizes, work.body], [work.counts], model.device)
+        launch(add_counts_kernel, work.origin.size, [parts], [work.counts, exchange.points], model.device)
+        outputs = [work.counts, exchange.points, exchange.row]
+        launch(list_points_kernel, (model.worlds, parts), [*sizes, work.body], outputs, model.device)
+
+    def advance(self) -> None:
+        """Move the bodies, and find the impulses of the points."""
+        model, exchange = self.model, self.exchange
         self.solver.advance(model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
         if self.force is not None:
             inputs, outputs = [*self._sizes, exchange.points, exchange.impulse], [self.force, self.torque]
-            launch(wrench_kernel, self._bodies, inputs, outputs, model.device)
+            launch_lanes(wrench_kernel, self._bodies, LANES, inputs, outputs, model.device)
 
     @property
     def lanes(self) -> int:
@@ -112,30 +117,39 @@ class BodyStep:
         """Number of worlds, and `lanes`."""
         return self.model.worlds, self.lanes
 
-    def adjoint(
-        self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array, v_adj: wp.array | None = None
-    ) -> None:
-        """Adjoint of `find` and `advance`, from the gradients by the impulses and by the state at the end.
+    def adj_advance(self) -> None:
+        """Adjoint of `advance`, from the gradients by the impulses and by the state at the end.
 
-        Writes the gradients by the points to the arrays of the exchange, and adds to those by friction. The gradients
-        by the positions at which the points met the surfaces are added to `x_adj`, shape (worlds * n_points,), in the
-        order of the points of the exchange. Where forces are measured, the gradients by the velocities of the points
-        at the start are added to `v_adj`, in the order of the matter.
+        Writes the gradients by the points to the arrays of the exchange.
         """
         exchange = self.exchange
         self._adj_wrenches([exchange.impulse_adj, None])
         self.solver.advance_adjoint(self.model.rigid, self.state, self.control, self.state_out, self.dt, exchange)
         self._adj_wrenches([None, exchange.gradients.place])
-        self._adj_poses(x, radius, rate, x_adj, v_adj)
+
+    def adj_find(
+        self, x: wp.array, distance_adj: wp.array | None, x_adj: wp.array, v_adj: wp.array | None = None
+    ) -> None:
+        """Adjoint of `find`, from the gradients by normals, friction and velocities in the arrays of the exchange.
+
+        Args:
+            x: As for `find`.
+            distance_adj: Gradients with respect to the distances of the points from the surfaces, shape (worlds *
+                n_points,), in the order of the points of the exchange, or None.
+            x_adj: Receives the gradients with respect to the positions of the points, of the same shape, vector; they
+                are added.
+            v_adj: Receives the gradients with respect to `v` of `find`, in the order of the matter; they are added.
+        """
+        self._adj_poses(x, distance_adj, x_adj, v_adj)
         self._add_friction_gradients()
 
     def _adj_wrenches(self, outputs: list) -> None:
         """Add to the gradients by impulses, or by places, from those by `force` and `torque`, if there are any."""
         if self.force is not None:
             inputs = [*self._sizes, self.exchange.points, self.exchange.impulse, self.force.grad, self.torque.grad]
-            launch(adj_wrench_kernel, self._bodies, inputs, outputs, self.model.device)
+            launch_lanes(adj_wrench_kernel, self._bodies, LANES, inputs, outputs, self.model.device)
 
-    def _adj_poses(self, x: wp.array, radius: wp.array, rate: float, x_adj: wp.array, v_adj: wp.array | None) -> None:
+    def _adj_poses(self, x: wp.array, distance_adj: wp.array | None, x_adj: wp.array, v_adj: wp.array | None) -> None:
         """Add the gradients by the poses of the bodies at the start, from the gradients by normals and distances."""
         model, rigid, exchange, start = self.model, self.model.rigid, self.exchange, self._start_poses()
         links, work = rigid.workspace.links, model.workspace
@@ -143,23 +157,25 @@ class BodyStep:
         launch_all(start, model.device)
         self._place_solids()
         inputs = [
-            self._count, rigid.tree, model.solids, work.soft_body, len(model.matter), *self._bound, x, scalar(self.dt),
-            scalar(rate), self._correction, links.twist, radius, work.axes, work.origin, exchange.particle,
-            exchange.points, exchange.gradients,
+            self._count, rigid.tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
+            self._correction, links.twist, work.axes, work.origin, exchange.row, exchange.points, distance_adj,
+            exchange.gradients,
         ]  # fmt: skip
         outputs = [
-            x_adj, v_adj, links.twist.grad, links.body_position.grad, links.body_rotation.grad, work.friction_adj,
-            work.no_samples,
+            x_adj, v_adj, links.twist.grad, links.body_position.grad, links.body_rotation.grad, work.no_samples,
         ]  # fmt: skip
-        launch(pose_gradients_kernel, self._bodies, inputs, outputs, model.device)
+        launch_lanes(pose_gradients_kernel, self._bodies, LANES, inputs, outputs, model.device)
         adjoints(start, model.device)
 
     def _add_friction_gradients(self) -> None:
-        model = self.model
+        model, exchange = self.model, self.exchange
         if model.body_friction.grad is not None:
-            inputs = [self._count, model.workspace.friction_adj]
-            outputs = [model.body_friction.grad]
-            launch(add_friction_gradients_kernel, model.worlds, inputs, outputs, model.device)
+            inputs = [
+                self._count, len(model.matter), model.workspace.soft_body, exchange.row, exchange.points,
+                exchange.gradients,
+            ]  # fmt: skip
+            outputs, size = [model.body_friction.grad], model.body_friction.shape
+            launch_lanes(add_friction_gradients_kernel, size, LANES, inputs, outputs, model.device)
 
     def _start_poses(self) -> list[Launch]:
         return poses(self.model.rigid, self.model.rigid.workspace.at_rest(self.state))

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids
-from warpbots.numerics import real
+from warpbots.numerics import parallel, real
 from warpbots.scene import Scene, SceneError
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
@@ -31,6 +31,9 @@ __all__ = ["build"]
 
 _DEPTH = 0.25
 """Depth up to which points of matter are inside bodies that are placed in contact [`MatterPoints.size`]."""
+
+_PARTS = 256
+"""Number of parts of the matter of a world whose points a parallel device lists at the same time."""
 
 
 def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: int, device: wp.Device) -> CoupledModel:
@@ -81,10 +84,10 @@ def _workspace(
         origin=zeros(worlds * bodies, vec3),
         soft_body=device_array(np.tile(soft.matter.body, worlds), device, int),
         body=zeros(worlds * len(soft.matter), int),
-        friction_adj=zeros((worlds, bodies * len(scene.soft)), scalar),
+        counts=zeros(worlds * bodies * (_PARTS if parallel(device) else 1), int),
         no_samples=zeros((0, 0), scalar),
         unused_lost=zeros((worlds,), scalar, True),
-        unused_time=zeros((worlds,), scalar, True),
+        bodies_time=zeros((worlds,), scalar, True),
         unused_travel=zeros((worlds, drives), scalar, True),
         stopped=zeros((worlds,), int),
         measured_state=measured,

@@ -24,11 +24,14 @@ class GridArrays:
         nodes: Velocity of each node without bodies [m/s] and share of its matter that touches [1], shape (worlds *
             nodes,).
         nodes_adj: Gradient with respect to `nodes`, shape (worlds * nodes,).
+        distance_adj: Gradient with respect to the distance of each point from the surface, in the order of the points
+            of the exchange, double precision, shape (worlds * n_particles,).
     """
 
     def __init__(self, soft: MPMModel):
         nodes = soft.worlds * soft.grid.nodes
-        self.radius = wp.zeros(soft.worlds * len(soft.matter), dtype=scalar, device=soft.device)
+        count = soft.worlds * len(soft.matter)
+        self.radius, self.distance_adj = (wp.zeros(count, dtype=scalar, device=soft.device) for _ in range(2))
         self.nodes, self.nodes_adj = (wp.zeros(nodes, dtype=NODE, device=soft.device) for _ in range(2))
 
 

@@ -14,9 +14,10 @@ from warpbots.solvers.coupled.grid_gradients import (
     adj_gather_points_kernel,
     adj_scatter_impulses_kernel,
     adj_scatter_mass_kernel,
+    adj_surface_kernel,
+    move_place_gradients_kernel,
 )
 from warpbots.solvers.coupled.grid_points import (
-    RELAXATION,
     free_nodes_kernel,
     gather_points_kernel,
     radius_kernel,
@@ -30,7 +31,6 @@ from warpbots.solvers.mpm.workspace import Gathered
 __all__ = ["GridExchange"]
 
 _LANES = 64
-_RATE = 1.0 / RELAXATION
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,8 +51,9 @@ class GridExchange:
         self._find_radii()
         self.bodies.find(self.matter.motion.x, work.radius)
         self._find_free_nodes(gathered)
-        self._launch(gather_points_kernel, [*self._particles, work.nodes], [exchange.points, exchange.share])
-        self.bodies.advance(self.matter.motion.x, work.radius, _RATE)
+        inputs = [*self._matter, scalar(self.bodies.dt), exchange.row, exchange.distance, work.nodes]
+        self._launch(gather_points_kernel, inputs, [exchange.points, exchange.share])
+        self.bodies.advance()
         self._add_impulses(gathered, -1.0)
 
     def apply_again(self, gathered: Gathered) -> None:
@@ -62,24 +63,23 @@ class GridExchange:
     def adjoint(self, gathered: Gathered, momentum_adj: wp.array) -> None:
         """Adjoint of `apply`; `momentum_adj` is changed in place."""
         exchange, work, soft = self.bodies.exchange, self._work, self._soft
-        motion_adj = self.matter.motion_adj
-        inputs = [*self._particles[1:], exchange.impulse, momentum_adj]
-        self._launch(adj_scatter_impulses_kernel, inputs, [motion_adj, exchange.impulse_adj])
-        self._find_radii()
-        self.bodies.adjoint(self.matter.motion.x, work.radius, _RATE, exchange.gradients.place)
+        motion_adj, gradients, h = self.matter.motion_adj, exchange.gradients, scalar(self.bodies.dt)
+        self._launch(adj_scatter_impulses_kernel, [*self._points[1:], momentum_adj], [exchange.impulse_adj])
+        self.bodies.adj_advance()
         self._add_impulses(gathered, 1.0)  # the velocities without bodies are needed again
         self._find_free_nodes(gathered)
         self._add_impulses(gathered, -1.0)
         clear(soft, gathered.active, work.nodes_adj)
-        inputs = [
-            *self._matter, scalar(self.bodies.dt), exchange.particle, exchange.points, exchange.share, work.nodes,
-            exchange.gradients,
-        ]  # fmt: skip
-        self._launch(adj_gather_points_kernel, inputs, [motion_adj, soft.material_adj, work.nodes_adj])
+        inputs = [*self._points, exchange.share, exchange.impulse, work.nodes, momentum_adj, gradients]
+        self._launch(adj_gather_points_kernel, inputs, [motion_adj, soft.material_adj, work.nodes_adj, gradients.place])
         inputs = [*self._free, gathered.active, gathered.momentum, work.nodes]
         launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
-        inputs, outputs = [*self._particles, work.nodes_adj], [motion_adj, soft.material_adj]
-        self._launch(adj_scatter_mass_kernel, inputs, outputs)
+        outputs = [motion_adj, soft.material_adj, gradients.place]
+        self._launch(adj_scatter_mass_kernel, [*self._points, work.nodes_adj], outputs)
+        inputs = [soft.material, h, exchange.row, exchange.points, exchange.distance, gradients]
+        self._launch(adj_surface_kernel, inputs, [work.distance_adj, gradients.normal, soft.material_adj])
+        self.bodies.adj_find(self.matter.motion.x, work.distance_adj, gradients.place)
+        self._launch(move_place_gradients_kernel, [exchange.row, gradients.place], [motion_adj])
         self._add_gravity_gradient(gathered)
 
     def _add_gravity_gradient(self, gathered: Gathered) -> None:
@@ -97,12 +97,12 @@ class GridExchange:
         """Write the velocity without bodies, and the share of matter that touches, of the nodes near bodies."""
         soft, nodes = self._soft, self._work.nodes
         clear(soft, gathered.active, nodes)
-        self._launch(scatter_mass_kernel, self._particles, [nodes])
+        self._launch(scatter_mass_kernel, self._points, [nodes])
         inputs = [*self._free, gathered.active, gathered.momentum]
         launch(free_nodes_kernel, grid_threads(soft), inputs, [nodes], soft.device)
 
     def _add_impulses(self, gathered: Gathered, factor: float) -> None:
-        inputs = [*self._particles[1:], self.bodies.exchange.impulse, scalar(factor)]
+        inputs = [*self._points[1:], self.bodies.exchange.impulse, scalar(factor)]
         self._launch(scatter_impulses_kernel, inputs, [gathered.momentum])
 
     @property
@@ -118,8 +118,8 @@ class GridExchange:
         return [self._soft.material, self._soft.geometry, self.matter.motion]
 
     @property
-    def _particles(self) -> list:
-        return [*self._matter, self.bodies.exchange.particle]
+    def _points(self) -> list:
+        return [*self._matter, self.bodies.exchange.row, self.bodies.exchange.points]
 
     @property
     def _free(self) -> list:
@@ -127,4 +127,4 @@ class GridExchange:
         return [soft.gravity, soft.grid.resolution[-1], soft.grid.pencils, grid_threads(soft)[1], real(self.bodies.dt)]
 
     def _launch(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
-        launch(kernel, self.bodies.exchange.particle.size, inputs, outputs, self._soft.device)
+        launch(kernel, self.bodies.exchange.row.size, inputs, outputs, self._soft.device)

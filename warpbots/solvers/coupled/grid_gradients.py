@@ -3,10 +3,11 @@
 import warp as wp
 
 from warpbots.contact.space_maps import space_maps
-from warpbots.numerics import NODE, matrix, real, sum_of_lanes, vector
+from warpbots.numerics import NODE, real, sum_of_lanes, vector
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
 from warpbots.solvers.articulated.spatial import scalar, vec3
-from warpbots.solvers.coupled.grid_points import RELAXATION, radius_of
+from warpbots.solvers.coupled.grid_points import RELAXATION, arm_of, radius_of
+from warpbots.solvers.coupled.surface_weights import gather, scatter, slopes
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.shared_grid import stencil
 
@@ -16,13 +17,15 @@ __all__ = [
     "adj_gather_points_kernel",
     "adj_scatter_impulses_kernel",
     "adj_scatter_mass_kernel",
+    "adj_surface_kernel",
+    "move_place_gradients_kernel",
 ]
 
-_vec, _mat, _s = vector(3), matrix(3), stencil(3)
+_vec, _s = vector(3), stencil(3)
 _sum = sum_of_lanes(vec3)
 in_space, from_space = space_maps(3)
 _MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constitution_arrays(), grid_geometry(3)
-_THREE, _RATE = (wp.constant(scalar(c)) for c in (3.0, 1.0 / RELAXATION))
+_ZERO, _THREE, _RATE = (wp.constant(scalar(c)) for c in (0.0, 3.0, 1.0 / RELAXATION))
 
 
 @wp.kernel(enable_backward=False)
@@ -32,23 +35,20 @@ def adj_scatter_impulses_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
-    impulse: wp.array[vec3],
+    row: wp.array[int],
+    points: Exchange,
     momentum_adj: wp.array[NODE],
     # out
-    motion_adj_out: _MotionArrays,
     impulse_adj_out: wp.array[vec3],
 ):
-    """Write the gradient by each impulse, -sum w h*, and add the gradient by the position of its particle."""
+    """Write the gradient by each impulse, -sum W h*."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r >= 0:
         x = (motion.x[r] - grid.lower) * grid.inv_dx
-        first = grid.world[r] * grid.pencils
-        h, _M = _s.gather(momentum_adj, first, grid.resolution, x)
+        e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
+        h = gather(momentum_adj, grid.world[r] * grid.pencils, grid.resolution, x, e)
         impulse_adj_out[i] = -in_space(_s.momentum(h))
-        slope = _s.slope(momentum_adj, first, grid.resolution, x, from_space(-impulse[i]), real(0.0), _mat())
-        motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
 
 
 @wp.kernel(enable_backward=False)
@@ -58,43 +58,45 @@ def adj_gather_points_kernel(
     grid: _GridGeometry,
     # state
     motion: _MotionArrays,
-    # step
-    h: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     share: wp.array[scalar],
+    impulse: wp.array[vec3],
     nodes: wp.array[NODE],
+    momentum_adj: wp.array[NODE],
     gradients: ExchangeGradients,
     # out
     motion_adj_out: _MotionArrays,
     material_adj_out: _ConstitutionArrays,
     nodes_adj_out: wp.array[NODE],
+    place_adj_out: wp.array[vec3],
 ):
-    """Add to the gradients by nodes, positions, densities and volumes, from those by effective mass and velocity.
+    """Add to the gradients by nodes, positions, places and matter, from those by effective mass and velocity.
 
-    The gradients by the places of points, which include those of the normals (`pose_gradients_kernel`), belong to the
-    positions. The velocity at which a surface leaves an overlap behind depends on the radius of the particle.
+    The gradients by positions and places include those of the weights with which impulses act on nodes.
     """
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r < 0:
         return
     x = (motion.x[r] - grid.lower) * grid.inv_dx
+    e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
     first = grid.world[r] * grid.pencils
     q = from_space(gradients.velocity[i])
     share_adj = real(-gradients.mass[i] * points.mass[i] / share[i])
-    _s.scatter(nodes_adj_out, first, grid.resolution, x, q, share_adj, _mat())
-    slope = _s.slope(nodes, first, grid.resolution, x, q, share_adj, _mat())
-    motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope + from_space(gradients.place[i])
+    scatter(nodes_adj_out, first, grid.resolution, x, e, q, share_adj)
+    by_x, by_e = slopes(nodes, first, grid.resolution, x, e, q, share_adj)
+    acting_x, acting_e = slopes(momentum_adj, first, grid.resolution, x, e, from_space(-impulse[i]), real(0.0))
+    x_adj = by_x + acting_x
+    e_adj = by_e + acting_e
+    motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * (x_adj - e_adj)
+    place_adj_out[i] = place_adj_out[i] + in_space(grid.inv_dx * e_adj)
     mass_adj = real(gradients.mass[i] / share[i])
     if material_adj_out.rho:
         material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * mass_adj
     if material_adj_out.V:
-        V = scalar(material.V[r])
-        radius_adj = _RATE * wp.dot(gradients.velocity[i], points.normal[i]) / h
-        V_adj = material.rho[r] * mass_adj - real(radius_adj * radius_of(V) / (_THREE * V))
-        material_adj_out.V[r] = material_adj_out.V[r] + V_adj
+        material_adj_out.V[r] = material_adj_out.V[r] + material.rho[r] * mass_adj
 
 
 @wp.kernel(enable_backward=False)
@@ -142,26 +144,88 @@ def adj_scatter_mass_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
+    points: Exchange,
     nodes_adj: wp.array[NODE],
     # out
     motion_adj_out: _MotionArrays,
     material_adj_out: _ConstitutionArrays,
+    place_adj_out: wp.array[vec3],
 ):
-    """Add to the gradients by positions, densities and volumes, from those by the touching mass of nodes."""
-    r = particle[wp.tid()]
+    """Add to the gradients by positions, places, densities and volumes, from those by the touching mass of nodes."""
+    i = wp.tid()
+    r = row[i]
     if r < 0:
         return
     x = (motion.x[r] - grid.lower) * grid.inv_dx
+    e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
     first = grid.world[r] * grid.pencils
     m = material.rho[r] * material.V[r]
-    h, _M = _s.gather(nodes_adj, first, grid.resolution, x)
-    slope = _s.slope(nodes_adj, first, grid.resolution, x, _vec(), m, _mat())
-    motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
+    h = gather(nodes_adj, first, grid.resolution, x, e)
+    by_x, by_e = slopes(nodes_adj, first, grid.resolution, x, e, _vec(), m)
+    motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * (by_x - by_e)
+    place_adj_out[i] = place_adj_out[i] + in_space(grid.inv_dx * by_e)
     if material_adj_out.rho:
         material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * h[3]
     if material_adj_out.V:
         material_adj_out.V[r] = material_adj_out.V[r] + material.rho[r] * h[3]
+
+
+@wp.kernel(enable_backward=False)
+def adj_surface_kernel(
+    # model
+    material: _ConstitutionArrays,
+    # step
+    h: scalar,
+    # work
+    row: wp.array[int],
+    points: Exchange,
+    distance: wp.array[scalar],
+    gradients: ExchangeGradients,
+    # out
+    distance_adj_out: wp.array[scalar],
+    normal_adj_out: wp.array[vec3],
+    material_adj_out: _ConstitutionArrays,
+):
+    """Write the gradients by distances from surfaces, and add those by normals and volumes.
+
+    With the distance d of a particle from the surface, its place is x - max(d, 0) n, and contact acts on its velocity
+    minus (r - d) n / (`RELAXATION` h).
+    """
+    i = wp.tid()
+    r = row[i]
+    if r < 0:
+        return
+    n = points.normal[i]
+    V = scalar(material.V[r])
+    d = distance[i]
+    rate = _RATE / h
+    v_adj = gradients.velocity[i]
+    d_adj = rate * wp.dot(v_adj, n)
+    n_adj = -rate * (radius_of(V) - d) * v_adj
+    if d > _ZERO:
+        d_adj -= wp.dot(gradients.place[i], n)
+        n_adj -= d * gradients.place[i]
+    distance_adj_out[i] = d_adj
+    normal_adj_out[i] = normal_adj_out[i] + n_adj
+    if material_adj_out.V:
+        radius_adj = -rate * wp.dot(v_adj, n)
+        material_adj_out.V[r] = material_adj_out.V[r] + real(radius_adj * radius_of(V) / (_THREE * V))
+
+
+@wp.kernel(enable_backward=False)
+def move_place_gradients_kernel(
+    # work
+    row: wp.array[int],
+    place_adj: wp.array[vec3],
+    # out
+    motion_adj_out: _MotionArrays,
+):
+    """Add the gradients by the places of points to those by the positions of particles."""
+    i = wp.tid()
+    r = row[i]
+    if r >= 0:
+        motion_adj_out.x[r] = motion_adj_out.x[r] + from_space(place_adj[i])
 
 
 @wp.kernel(enable_backward=False)

@@ -1,26 +1,31 @@
 """Particles of MPM that touch rigid bodies: with which effective mass, and how impulses reach the grid.
 
-A particle is a ball, as wide as the cube that it fills at rest. The velocity of a particle without the bodies is
-interpolated from the grid, after all forces. An impulse p on a body acts on the nodes as -w p, with the weights w of
-the particle at its nodes: momentum and angular momentum stay the same, because the weights add up to one and the
-weighted positions of the nodes to the position of the particle. The impulse moves all matter of these nodes. Let s be
-the share of matter that touches, first at each node and then interpolated at the particle. With the effective mass
-m / s of the particle, impulses of a layer of particles that move alike change their velocity by exactly the change that
-contact demands; any other motion relaxes in a few steps. So that no particle seeps into a body meanwhile, contact
-demands that overlap vanishes within about `RELAXATION` steps (`touching_points`).
+A particle is a ball, as wide as the cube that it fills at rest. It meets a body at the place of the surface that is
+nearest to it, or at its own place if its centre is inside the body. The velocity of matter there without the bodies is
+extrapolated from the grid, after all forces, with weights W; an impulse p on the body acts on the nodes as -W p, so
+that momentum and angular momentum stay the same (`surface_weights`).
+
+The impulse moves all matter of these nodes. Let s be the share of matter that touches, first at each node and then at
+the surface, both with the weights |W|. With the effective mass m / s of the particle, impulses of a layer of particles
+that move alike change the velocity at the surface by exactly the change that contact demands, where no W is negative;
+any other motion relaxes in a few steps. So that no particle seeps into a body meanwhile, contact demands that overlap
+vanishes within about `RELAXATION` steps: it acts on the velocity minus the velocity at which the surface would leave
+the overlap behind.
 """
 
 import warp as wp
 
 from warpbots.contact.space_maps import space_maps
-from warpbots.numerics import NODE, matrix, real, vector
+from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.coupled.surface_weights import gather, scatter
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.shared_grid import stencil
 
 __all__ = [
     "RELAXATION",
+    "arm_of",
     "free_nodes_kernel",
     "gather_points_kernel",
     "radius_kernel",
@@ -29,19 +34,25 @@ __all__ = [
     "scatter_mass_kernel",
 ]
 
-_vec, _mat, _s = vector(3), matrix(3), stencil(3)
+_vec, _s = vector(3), stencil(3)
 in_space, from_space = space_maps(3)
 _MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constitution_arrays(), grid_geometry(3)
 RELAXATION = 20.0
 """Number of steps in which an overlap of a particle and a body falls to a third [1]."""
 
-_HALF, _THIRD = wp.constant(scalar(0.5)), wp.constant(scalar(1.0 / 3.0))
+_HALF, _THIRD, _RATE = (wp.constant(scalar(c)) for c in (0.5, 1.0 / 3.0, 1.0 / RELAXATION))
 
 
 @wp.func
 def radius_of(V: scalar):
     """Radius of a particle: half the edge of the cube that it fills at rest [m]."""
     return _HALF * wp.pow(V, _THIRD)
+
+
+@wp.func
+def arm_of(x: _vec, place: vec3, inv_dx: real):
+    """Distance from a particle at x to the place at which it meets a body [cells]."""
+    return inv_dx * from_space(place - in_space(x))
 
 
 @wp.kernel(enable_backward=False)
@@ -70,16 +81,19 @@ def scatter_mass_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
+    points: Exchange,
     # out
     nodes_out: wp.array[NODE],
 ):
     """Add the mass of each touching particle to its nodes."""
-    r = particle[wp.tid()]
+    i = wp.tid()
+    r = row[i]
     if r >= 0:
         x = (motion.x[r] - grid.lower) * grid.inv_dx
+        e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
         m = material.rho[r] * material.V[r]
-        _s.scatter(nodes_out, grid.world[r] * grid.pencils, grid.resolution, x, _vec(), m, _mat())
+        scatter(nodes_out, grid.world[r] * grid.pencils, grid.resolution, x, e, _vec(), m)
 
 
 @wp.kernel(enable_backward=False)
@@ -116,24 +130,30 @@ def gather_points_kernel(
     grid: _GridGeometry,
     # state
     motion: _MotionArrays,
+    # step
+    h: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
+    distance: wp.array[scalar],
     nodes: wp.array[NODE],
     # out
     points_out: Exchange,
     share_out: wp.array[scalar],
 ):
-    """Write place, effective mass and velocity without bodies of each touching particle."""
+    """Write the effective mass of each touching particle, and add the velocity at which matter leaves an overlap."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r < 0:
         return
     cell = (motion.x[r] - grid.lower) * grid.inv_dx
-    g, _M = _s.gather(nodes, grid.world[r] * grid.pencils, grid.resolution, cell)
+    e = arm_of(motion.x[r], points_out.place[i], grid.inv_dx)
+    g = gather(nodes, grid.world[r] * grid.pencils, grid.resolution, cell, e)
     share = scalar(g[3])
-    points_out.place[i] = in_space(motion.x[r])
-    points_out.mass[i] = scalar(material.rho[r]) * scalar(material.V[r]) / share
-    points_out.velocity[i] = in_space(_s.momentum(g))
+    V = scalar(material.V[r])
+    leaving = _RATE * (radius_of(V) - distance[i]) / h
+    points_out.mass[i] = scalar(material.rho[r]) * V / share
+    free_v = in_space(_s.momentum(g))
+    points_out.velocity[i] = points_out.velocity[i] + free_v - leaving * points_out.normal[i]
     share_out[i] = share
 
 
@@ -144,7 +164,8 @@ def scatter_impulses_kernel(
     # state
     motion: _MotionArrays,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
+    points: Exchange,
     impulse: wp.array[vec3],
     factor: scalar,
     # out
@@ -152,8 +173,9 @@ def scatter_impulses_kernel(
 ):
     """Add `factor` times the impulse of each particle on its body to the momentum of its nodes."""
     i = wp.tid()
-    r = particle[i]
+    r = row[i]
     if r >= 0:
         x = (motion.x[r] - grid.lower) * grid.inv_dx
+        e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
         q = from_space(factor * impulse[i])
-        _s.scatter(momentum_out, grid.world[r] * grid.pencils, grid.resolution, x, q, real(0.0), _mat())
+        scatter(momentum_out, grid.world[r] * grid.pencils, grid.resolution, x, e, q, real(0.0))

@@ -12,22 +12,20 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import normal, signed_distance
-from warpbots.contact.solid import SPHERE, Solids
-from warpbots.contact.space_maps import space_maps
+from warpbots.contact.solid import SPHERE
 from warpbots.numerics import launch, real, vector
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.exchange_step import ExchangeStep
 from warpbots.solvers.articulated.robot_arrays import JointTree
-from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
+from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar, vec3
 from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.states import CoupledState
-from warpbots.solvers.coupled.touching_points import end_of_points, surface_of
+from warpbots.solvers.coupled.touching_points import end_of_points
 
 __all__ = ["end_worlds", "find_impossible", "impossible_motion", "squeezed"]
 
-in_space, _from_space = space_maps(3)
 _vec = vector(3)
 _NAN = wp.constant(real(float("nan")))
 _ZERO = wp.constant(scalar(0.0))
@@ -83,20 +81,13 @@ def find_fast_kernel(
 def find_deep_kernel(
     # model
     bodies: int,
-    particles: int,
+    matter: int,
     lanes: int,
-    solids: Solids,
     deepest: scalar,
-    bound: wp.array[int],
-    bound_place: wp.array[vec3],
-    # state
-    x: wp.array[_vec],
     # work
-    axes: wp.array[mat33],
-    origin: wp.array[vec3],
-    body: wp.array[int],
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
+    distance: wp.array[scalar],
     # out
     stopped_out: wp.array[int],
 ):
@@ -105,23 +96,15 @@ def find_deep_kernel(
     A point that is bound to a body must be as near to its place in it.
     """
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
-        r = particle[i]
-        k = w * bodies + body[r]
-        p = r - w * particles
-        d = scalar(0.0)
-        if bound[p] >= 0:
-            d = -wp.length(in_space(x[r]) - origin[k] - axes[k] @ bound_place[p])
-        else:
-            d, _n = surface_of(solids, body[r], axes[k], origin[k], in_space(x[r]))
-        if d < -deepest:
-            wp.atomic_max(stopped_out, w, r - w * particles)
+    for i in range(w * matter + lane, end_of_points(points, bodies, w), lanes):
+        if distance[i] < -deepest:
+            wp.atomic_max(stopped_out, w, row[i] - w * matter)
 
 
 @wp.kernel(enable_backward=False)
 def end_worlds_kernel(
     # model
-    particles: int,
+    matter: int,
     # work
     time: wp.array[scalar],
     stopped: wp.array[int],
@@ -137,13 +120,12 @@ def end_worlds_kernel(
         position_out[w, p] = _vec(_NAN, _NAN, _NAN)
 
 
-def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, lanes: int, dt: float) -> None:
+def find_impossible(model: CoupledModel, exchange: ExchangeStep, lanes: int, dt: float) -> None:
     """Find the worlds that cannot go on after a step; write them to `model.workspace.stopped`.
 
     Args:
         model: The model, with the motion of the rigid bodies at the start of the step in its workspace.
-        x: Positions of the points of matter at the start of the step [m], shape (worlds * n_points,), vector.
-        exchange: The points that touch.
+        exchange: The points that touch, with their distances from the bodies.
         lanes: Number of threads for the points of a world.
         dt: Length of the step [s].
     """
@@ -152,16 +134,15 @@ def find_impossible(model: CoupledModel, x: wp.array, exchange: ExchangeStep, la
     inputs = [rigid.tree, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
-    inputs = [rigid.tree.bodies, len(model.matter), lanes, solids, scalar(_DEEPEST * points.size)]
-    inputs += [model.bound.body, model.bound.place, x]
-    inputs += [work.axes, work.origin, work.body, exchange.particle, exchange.points]
+    inputs = [rigid.tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size)]
+    inputs += [exchange.row, exchange.points, exchange.distance]
     launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 
 
 def end_worlds(model: CoupledModel, state_out: CoupledState) -> None:
     """Set a position to NaN in worlds that `find_impossible` found, and where obstacles have met at a rigid body."""
     work = model.workspace
-    inputs = [len(model.matter), work.unused_time, work.stopped]
+    inputs = [len(model.matter), work.bodies_time, work.stopped]
     launch(end_worlds_kernel, model.worlds, inputs, [state_out.position], model.device)
 
 

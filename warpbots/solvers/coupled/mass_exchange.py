@@ -49,16 +49,16 @@ class MassExchange:
     def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
         """Find the masses that touch, move the rigid bodies, and subtract their impulses from the masses."""
         work, x = self._work, self._start[0]
-        self.bodies.find(x, work.radius)
-        inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._particle, free_v]
+        self.bodies.find(x, work.radius, self._start[1] if self._measures else None)
+        inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._row, free_v]
         self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
-        self.bodies.advance(x, work.radius, 0.0, self._start[1] if self._measures else None)
+        self.bodies.advance()
         self.apply_again(shares, ended)
 
     def apply_again(self, shares: StepShares, ended: list[wp.array | None]) -> None:
         """Subtract the impulses of this step from the masses, whose motion without bodies was computed again."""
         exchange = self.bodies.exchange
-        inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
+        inputs = [*self._masses, *self._times(shares, 1), self._row, exchange.points, exchange.impulse]
         self._launch(move_masses_kernel, inputs, ended)
 
     def adjoint(
@@ -66,13 +66,14 @@ class MassExchange:
     ) -> None:
         """Adjoint of `apply`; `ended_adj` is changed in place."""
         work, exchange = self._work, self.bodies.exchange
-        inputs = [*self._masses, *self._times(shares, 1), self._particle, exchange.points, exchange.impulse]
+        inputs = [*self._masses, *self._times(shares, 1), self._row, exchange.points, exchange.impulse]
         self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
         work.surface_adj.zero_()
         v_adj = self.matter.motion_adj()[1] if self._measures else None
-        self.bodies.adjoint(self._start[0], work.radius, 0.0, work.surface_adj, v_adj)
+        self.bodies.adj_advance()
+        self.bodies.adj_find(self._start[0], None, work.surface_adj, v_adj)
         inputs = [
-            *self._masses[:-1], work.weight, *self._times(shares, 0), self._particle, exchange.points,
+            *self._masses[:-1], work.weight, *self._times(shares, 0), self._row, exchange.points,
             exchange.gradients, work.moved_adj,
         ]  # fmt: skip
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
@@ -119,8 +120,8 @@ class MassExchange:
         return self.matter.motion()
 
     @property
-    def _particle(self) -> wp.array:
-        return self.bodies.exchange.particle
+    def _row(self) -> wp.array:
+        return self.bodies.exchange.row
 
     def _launch(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
         launch(kernel, self.bodies.threads, inputs, outputs, self._soft.device)

@@ -46,7 +46,7 @@ def time_of(bound: wp.array[int], i: int, touching: scalar, own: scalar):
 @wp.kernel(enable_backward=False)
 def place_masses_kernel(
     # model
-    particles: int,
+    masses: int,
     bound: wp.array[int],
     # step
     b: real,
@@ -58,7 +58,7 @@ def place_masses_kernel(
 ):
     """X = x + b v for each bound mass."""
     r = wp.tid()
-    if bound[r % particles] >= 0:
+    if bound[r % masses] >= 0:
         X = x[r] + b * v[r]
         X_out[r] = NODE(X[0], X[1], X[2], real(0.0))
 
@@ -66,7 +66,7 @@ def place_masses_kernel(
 @wp.kernel(enable_backward=False)
 def adj_place_masses_kernel(
     # model
-    particles: int,
+    masses: int,
     bound: wp.array[int],
     # step
     more: real,
@@ -77,7 +77,7 @@ def adj_place_masses_kernel(
 ):
     """v* += (b - drift) X* for each bound mass; the adjoint of the stage has added drift X*."""
     r = wp.tid()
-    if bound[r % particles] >= 0:
+    if bound[r % masses] >= 0:
         a = X_adj[r]
         v_adj_out[r] = v_adj_out[r] + more * _vec(a[0], a[1], a[2])
 
@@ -86,7 +86,7 @@ def adj_place_masses_kernel(
 def gather_masses_kernel(
     # model
     bodies: int,
-    particles: int,
+    masses: int,
     lanes: int,
     mass: wp.array[real],
     weight: wp.array[scalar],
@@ -98,25 +98,25 @@ def gather_masses_kernel(
     x: wp.array[_vec],
     v: wp.array[_vec],
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     free_v: wp.array[_vec],
     # out
     points_out: Exchange,
 ):
-    """Write place, effective mass and velocity without bodies of each mass that touches."""
+    """Write place and effective mass of each mass that touches, and add its velocity without bodies."""
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
-        r = particle[i]
-        points_out.place[i] = in_space(x[r]) + time_of(bound, r % particles, b, b_bound) * in_space(v[r])
-        points_out.mass[i] = weight[r % particles] * scalar(mass[r])
-        points_out.velocity[i] = in_space(free_v[r])
+    for i in range(w * masses + lane, end_of_points(points_out, bodies, w), lanes):
+        r = row[i]
+        points_out.place[i] = in_space(x[r]) + time_of(bound, r % masses, b, b_bound) * in_space(v[r])
+        points_out.mass[i] = weight[r % masses] * scalar(mass[r])
+        points_out.velocity[i] = points_out.velocity[i] + in_space(free_v[r])
 
 
 @wp.kernel(enable_backward=False)
 def move_masses_kernel(
     # model
     bodies: int,
-    particles: int,
+    masses: int,
     lanes: int,
     mass: wp.array[real],
     bound: wp.array[int],
@@ -124,7 +124,7 @@ def move_masses_kernel(
     a: scalar,
     a_bound: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     impulse: wp.array[vec3],
     # out
@@ -133,19 +133,19 @@ def move_masses_kernel(
 ):
     """v' -= p / m, and x' = y + a v' unless `x_out` is None."""
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
-        r = particle[i]
+    for i in range(w * masses + lane, end_of_points(points, bodies, w), lanes):
+        r = row[i]
         v = in_space(v_out[r]) - impulse[i] / scalar(mass[r])
         v_out[r] = from_space(v)
         if x_out:
-            x_out[r] = from_space(points.place[i] + time_of(bound, r % particles, a, a_bound) * v)
+            x_out[r] = from_space(points.place[i] + time_of(bound, r % masses, a, a_bound) * v)
 
 
 @wp.kernel(enable_backward=False)
 def adj_move_masses_kernel(
     # model
     bodies: int,
-    particles: int,
+    masses: int,
     lanes: int,
     mass: wp.array[real],
     bound: wp.array[int],
@@ -153,7 +153,7 @@ def adj_move_masses_kernel(
     a: scalar,
     a_bound: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     impulse: wp.array[vec3],
     # out
@@ -165,13 +165,13 @@ def adj_move_masses_kernel(
 ):
     """y* = x'*, v'* += a x'*, p* = -v'* / m, then x'* = 0; the gradient by the mass is added."""
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
-        r = particle[i]
+    for i in range(w * masses + lane, end_of_points(points, bodies, w), lanes):
+        r = row[i]
         y_adj = vec3()
         v_adj = in_space(v_adj_out[r])
         if x_adj_out:
             y_adj = in_space(x_adj_out[r])
-            v_adj += time_of(bound, r % particles, a, a_bound) * y_adj
+            v_adj += time_of(bound, r % masses, a, a_bound) * y_adj
             x_adj_out[r] = _vec()
             v_adj_out[r] = from_space(v_adj)
         m = scalar(mass[r])
@@ -185,7 +185,7 @@ def adj_move_masses_kernel(
 def adj_gather_masses_kernel(
     # model
     bodies: int,
-    particles: int,
+    masses: int,
     lanes: int,
     weight: wp.array[scalar],
     bound: wp.array[int],
@@ -193,7 +193,7 @@ def adj_gather_masses_kernel(
     b: scalar,
     b_bound: scalar,
     # work
-    particle: wp.array[int],
+    row: wp.array[int],
     points: Exchange,
     gradients: ExchangeGradients,
     moved_adj: wp.array[vec3],
@@ -206,11 +206,11 @@ def adj_gather_masses_kernel(
 ):
     """Add the gradients by the points to those by velocities without bodies, masses, and the motion at the start."""
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points, bodies, w), lanes):
-        r = particle[i]
+    for i in range(w * masses + lane, end_of_points(points, bodies, w), lanes):
+        r = row[i]
         y_adj = gradients.place[i] + moved_adj[i]
         free_v_adj_out[r] = free_v_adj_out[r] + from_space(gradients.velocity[i])
         x_adj_out[r] = x_adj_out[r] + from_space(y_adj + surface_adj[i])
-        v_adj_out[r] = v_adj_out[r] + from_space(time_of(bound, r % particles, b, b_bound) * y_adj)
+        v_adj_out[r] = v_adj_out[r] + from_space(time_of(bound, r % masses, b, b_bound) * y_adj)
         if mass_adj_out:
-            mass_adj_out[r] = mass_adj_out[r] + real(weight[r % particles] * gradients.mass[i])
+            mass_adj_out[r] = mass_adj_out[r] + real(weight[r % masses] * gradients.mass[i])

@@ -77,12 +77,12 @@ class CoupledWorkspace:
         origin: Origin of the solid of each body [m], shape (worlds * n_bodies,), vector.
         soft_body: Index of the soft body of each point of matter, shape (worlds * n_points,), int.
         body: Rigid body that each point of matter touches, -1 for none, shape (worlds * n_points,), int.
-        friction_adj: Gradient with respect to the coefficient of friction of each rigid body with each soft body
-            [loss], shape (worlds, n_bodies * n_soft_bodies).
+        counts: Number of points that touch each body in each part of the matter, shape (worlds * n_bodies * n_parts,),
+            int. The parts are listed in parallel.
         no_samples: Gradient with respect to samples of shapes, which is not used, shape (0, 0).
         unused_lost: Field `lost` of states of the rigid bodies; it is not used, because a state has one such field for
             both solvers [1], shape (worlds,).
-        unused_time: Field `time` of states of the rigid bodies at the end of a step [s], shape (worlds,); only NaN
+        bodies_time: Field `time` of states of the rigid bodies at the end of a step [s], shape (worlds,); only NaN
             counts, where obstacles have met at a rigid body.
         unused_travel: Field `travel` of these states [m or rad], shape (worlds, n_drives); it is not used either.
         stopped: For each world that cannot go on after a step, the point of matter whose position becomes NaN, else
@@ -103,10 +103,10 @@ class CoupledWorkspace:
     origin: wp.array
     soft_body: wp.array
     body: wp.array
-    friction_adj: wp.array
+    counts: wp.array
     no_samples: wp.array
     unused_lost: wp.array
-    unused_time: wp.array
+    bodies_time: wp.array
     unused_travel: wp.array
     stopped: wp.array
     measured_state: ArticulatedState
@@ -286,10 +286,10 @@ class CoupledModel(ArrayModel):
     def bodies_end(self, state_out: CoupledState) -> ArticulatedState:
         """The part of the state at the end of a step that the step of the rigid bodies writes.
 
-        The time and the coordinates of drives, which the step of the matter writes, go to arrays that are not used.
+        The time and the coordinates of drives, which the step of the matter writes, go to arrays of the workspace.
         """
         work = self.workspace
-        return work.ends.of(state_out, lambda: self._bodies_state(state_out, work.unused_time, work.unused_travel))
+        return work.ends.of(state_out, lambda: self._bodies_state(state_out, work.bodies_time, work.unused_travel))
 
     def _bodies_state(self, state: CoupledState, time: wp.array, travel: wp.array) -> ArticulatedState:
         lost, frames = self.workspace.unused_lost, self.rigid.frames

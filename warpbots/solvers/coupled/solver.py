@@ -36,10 +36,10 @@ class Coupled:
 
     A particle of MPM touches a rigid body if it reaches its surface with half its width, a mass of a lattice if it is
     inside the body. The impulse of such a point on the body follows from Coulomb's law for the velocities of both at
-    the end of the step; the step of the rigid bodies solves for these velocities. So the exchange is stable at every
-    ratio of masses, and conserves momentum and angular momentum of both together (docs/design/coupling.md). The
-    coefficient of friction is the mean of the coefficients of the soft and of the rigid body. Contacts of rigid bodies
-    with each other and with obstacles are those of `Articulated`.
+    the end of the step, of a particle at the surface below it; the step of the rigid bodies solves for these
+    velocities. So the exchange is stable at every ratio of masses, and conserves momentum and angular momentum of both
+    together (docs/design/coupling.md). The coefficient of friction is the mean of the coefficients of the soft and of
+    the rigid body. Contacts of rigid bodies with each other and with obstacles are those of `Articulated`.
 
     A rigid body that reaches into a lattice, deeper than bodies in contact, binds the masses in it: they move with the
     body, and act on it with their inertia and the forces of their springs. Under MPM such a scene is refused.

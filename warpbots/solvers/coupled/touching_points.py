@@ -3,15 +3,14 @@
 Bodies have their poses at the start of the step. A point of matter is a ball with a radius, which may be zero. It
 touches a body if it reaches the surface of the body, and of several bodies it touches the nearest.
 
-Matter that cannot follow each of its points may leave an overlap. Contact can demand that it vanishes: with a rate, it
-acts on the velocity of a point minus the velocity at which the surface would leave the overlap behind in 1 / rate
-steps.
+The place of a point is at first the place of the surface that is nearest to it, and its velocity is zero. A solver of
+matter adds the velocity of the point, and replaces the place if its points exchange impulses elsewhere.
 
 A point that is bound to a body sticks to it: it ends the step with the velocity of the body, with which it moves along
 a tangent where the body turns. With the correction beta, contact therefore acts on its velocity plus beta r / h, where
 r is its displacement from its place in the body at the start. The impulse acts at one point on both, so that this
 changes neither momentum nor angular momentum. Where forces are measured, the point has the velocity of the body
-instead, because its own velocity and r depend on the length of the last step.
+instead, because its own velocity and r depend on the length of the last step. At first its velocity is this change.
 """
 
 import warp as wp
@@ -19,7 +18,7 @@ import warp as wp
 from warpbots.contact import CODES
 from warpbots.contact.solid import LINEAR, PLANE, Solids, solid_distance, solid_frame
 from warpbots.contact.space_maps import space_maps
-from warpbots.numerics import real, vector
+from warpbots.numerics import real, sum_of_lanes, vector
 from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.robot_arrays import JointTree
@@ -27,16 +26,18 @@ from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 
 __all__ = [
+    "add_counts_kernel",
+    "count_points_kernel",
     "end_of_points",
     "find_touching_kernel",
     "list_points_kernel",
     "place_solids_kernel",
     "surface_kernel",
-    "surface_of",
     "wrench_kernel",
 ]
 
 _vec = vector(3)
+_sum = sum_of_lanes(vec3)
 in_space, _ = space_maps(3)
 _FRICTION, _STICKY = wp.constant(CODES["friction"]), wp.constant(CODES["sticky"])
 _ZERO = wp.constant(scalar(0.0))
@@ -77,7 +78,7 @@ def find_touching_kernel(
     kind: wp.array[int],
     reach: wp.array[scalar],
     solids: Solids,
-    points: int,
+    matter: int,
     lanes: int,
     bound: wp.array[int],
     # state
@@ -95,10 +96,10 @@ def find_touching_kernel(
     call, so the loop over bodies reads the fields `kind` and `reach` of `solids`.
     """
     w, lane = wp.tid()
-    for r in range(w * points + lane, (w + 1) * points, lanes):
+    for r in range(w * matter + lane, (w + 1) * matter, lanes):
         y = in_space(x[r])
         nearest = radius[r]
-        body = bound[r - w * points]
+        body = bound[r - w * matter]
         if body < 0 and nearest >= _ZERO:
             for b in range(bodies):
                 k = w * bodies + b
@@ -111,36 +112,85 @@ def find_touching_kernel(
         body_out[r] = body
 
 
+@wp.func
+def part_of(matter: int, w: int, part: int, parts: int):
+    """First index in the matter of a part of world w, and the index after its last; parts follow one another."""
+    length = (matter + parts - 1) // parts
+    first = wp.min(part * length, matter)
+    return w * matter + first, w * matter + wp.min(first + length, matter)
+
+
+@wp.kernel(enable_backward=False)
+def count_points_kernel(
+    # model
+    bodies: int,
+    matter: int,
+    parts: int,
+    # work
+    body: wp.array[int],
+    # out
+    counts_out: wp.array[int],
+):
+    """Count the points of matter that touch each body, in each part of the matter of each world."""
+    w, part = wp.tid()
+    for b in range(bodies):
+        counts_out[(w * bodies + b) * parts + part] = 0
+    start, end = part_of(matter, w, part, parts)
+    for r in range(start, end):
+        if body[r] >= 0:
+            c = (w * bodies + body[r]) * parts + part
+            counts_out[c] = counts_out[c] + 1
+
+
+@wp.kernel(enable_backward=False)
+def add_counts_kernel(
+    # model
+    parts: int,
+    # out
+    counts_out: wp.array[int],
+    points_out: Exchange,
+):
+    """Replace the counts of each body by their sums over the parts before, and write the sum over all parts."""
+    k = wp.tid()
+    total = int(0)
+    for c in range(k * parts, (k + 1) * parts):
+        count = counts_out[c]
+        counts_out[c] = total
+        total += count
+    points_out.count[k] = total
+
+
 @wp.kernel(enable_backward=False)
 def list_points_kernel(
     # model
     bodies: int,
-    particles: int,
+    matter: int,
+    parts: int,
     # work
     body: wp.array[int],
     # out
+    counts_out: wp.array[int],
     points_out: Exchange,
-    particle_out: wp.array[int],
+    row_out: wp.array[int],
 ):
     """List the points of matter that touch bodies, by body, in the order of the matter."""
-    w = wp.tid()
+    w, part = wp.tid()
+    first = int(w * matter)
     for b in range(bodies):
-        points_out.count[w * bodies + b] = 0
-    for r in range(w * particles, (w + 1) * particles):
+        k = w * bodies + b
+        c = k * parts + part
+        counts_out[c] = counts_out[c] + first  # from here on, the index of the next point of the part
+        if part == 0:
+            points_out.first[k] = first
+        first += points_out.count[k]
+    start, end = part_of(matter, w, part, parts)
+    for r in range(start, end):
         if body[r] >= 0:
-            points_out.count[w * bodies + body[r]] += 1
-    first = int(w * particles)
-    for b in range(bodies):
-        points_out.first[w * bodies + b] = first
-        first += points_out.count[w * bodies + b]
-        points_out.count[w * bodies + b] = 0
-    for r in range(w * particles, (w + 1) * particles):
-        if body[r] >= 0:
-            k = w * bodies + body[r]
-            particle_out[points_out.first[k] + points_out.count[k]] = r
-            points_out.count[k] += 1
-    for i in range(first, (w + 1) * particles):
-        particle_out[i] = -1
+            c = (w * bodies + body[r]) * parts + part
+            row_out[counts_out[c]] = r
+            counts_out[c] = counts_out[c] + 1
+    for i in range(first + part, (w + 1) * matter, parts):
+        row_out[i] = -1
 
 
 @wp.func
@@ -164,7 +214,7 @@ def surface_kernel(
     solids: Solids,
     soft: wp.array[int],
     friction: wp.array2d[real],
-    particles: int,
+    matter: int,
     lanes: int,
     bound: wp.array[int],
     bound_place: wp.array[vec3],
@@ -173,39 +223,45 @@ def surface_kernel(
     v: wp.array[_vec],
     # step
     h: scalar,
-    rate: scalar,
     correction: scalar,
     # work
     twist: wp.array[Twist],
-    radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
     body: wp.array[int],
-    particle: wp.array[int],
+    row: wp.array[int],
     # out
     points_out: Exchange,
+    distance_out: wp.array[scalar],
 ):
-    """Write normal, condition and friction of each point, and subtract from its velocity that of leaving an overlap.
+    """Write normal, condition, friction and distance of each point, and place and velocity before those of the matter.
 
-    Add the velocity of its correction to the velocity of a bound point or, with an array `v`, that of its body minus v.
+    The distance of a bound point is minus its distance from its place in the body. Its velocity is that of its
+    correction or, with an array `v`, the velocity of its body minus v.
     """
     w, lane = wp.tid()
-    for i in range(w * particles + lane, end_of_points(points_out, bodies, w), lanes):
-        r = particle[i]
+    for i in range(w * matter + lane, end_of_points(points_out, bodies, w), lanes):
+        r = row[i]
         b = body[r]
         k = w * bodies + b
-        p = r - w * particles
+        p = r - w * matter
+        y = in_space(x[r])
         if bound[p] >= 0:
-            change = correction / h * (in_space(x[r]) - origin[k] - axes[k] @ bound_place[p])
+            away = y - origin[k] - axes[k] @ bound_place[p]
+            change = correction / h * away
             if v:
-                change = velocity_at(twist[w * tree.elements + tree.element[b]], in_space(x[r])) - in_space(v[r])
-            points_out.velocity[i] = points_out.velocity[i] + change
+                change = velocity_at(twist[w * tree.elements + tree.element[b]], y) - in_space(v[r])
+            distance_out[i] = -wp.length(away)
+            points_out.place[i] = y
+            points_out.velocity[i] = change
             points_out.normal[i] = vec3()
             points_out.condition[i] = _STICKY
             points_out.friction[i] = _ZERO
         else:
-            d, n = surface_of(solids, b, axes[k], origin[k], in_space(x[r]))
-            points_out.velocity[i] = points_out.velocity[i] - rate * (radius[r] - d) / h * n
+            d, n = surface_of(solids, b, axes[k], origin[k], y)
+            distance_out[i] = d
+            points_out.place[i] = y - wp.max(d, _ZERO) * n
+            points_out.velocity[i] = vec3()
             points_out.normal[i] = n
             points_out.condition[i] = _FRICTION
             points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
@@ -225,12 +281,15 @@ def wrench_kernel(
     torque_out: wp.array2d[vec3],
 ):
     """Write the mean force of the points on each body, and its torque about the origin: sums of p / h and x x p / h."""
-    w, b = wp.tid()
+    w, b, lane = wp.tid()
     k = w * bodies + b
     force = vec3()
     torque = vec3()
-    for i in range(points.first[k], points.first[k] + points.count[k]):
+    for i in range(points.first[k] + lane, points.first[k] + points.count[k], wp.block_dim()):
         force += impulse[i] / h
         torque += wp.cross(points.place[i], impulse[i]) / h
-    force_out[w, b] = force
-    torque_out[w, b] = torque
+    force = _sum(force)
+    torque = _sum(torque)
+    if lane == 0:
+        force_out[w, b] = force
+        torque_out[w, b] = torque

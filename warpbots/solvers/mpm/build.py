@@ -131,7 +131,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         moving=moving,
         **motion_parameters(scene, worlds, device),
         actuation=activation(stresses, particles.regions, len(particles), scene.dim, device, laws),
-        active_laws=laws,
+        active_laws=laws if stresses else (),
         cables=cables,
         constraints=constraints,
         contact_interval=margin * largest_step(dx, groups, particles.spacing, *at_rest),

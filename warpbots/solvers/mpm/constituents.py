@@ -13,7 +13,7 @@ import functools
 import warp as wp
 
 from warpbots.materials import fibre_reinforcement, maxwell, maxwell_step
-from warpbots.numerics import clear_gradients, launch, launch_adjoint, matrix, real
+from warpbots.numerics import Slice, clear_gradients, launch, launch_adjoint, launch_slices, matrix, real
 from warpbots.solvers.law_constants import pack, unpack_adjoint
 from warpbots.solvers.mpm.arrays import constituent_arrays
 from warpbots.solvers.mpm.model import MPMModel, MPMState
@@ -25,7 +25,7 @@ def load_constituents(model: MPMModel, state: MPMState) -> None:
     """Write constants of the law, and stress and energy of fibres and branches, of each particle to the workspace."""
     pack(model, model.workspace.law_constants)
     if model.composite:
-        launch(load_kernel(model.dim), state.position.size, *_load(model, state), model.device)
+        launch_slices(load_kernel(model.dim), state.position.size, *_load(model, state), model.device)
 
 
 def clear_load_gradients(model: MPMModel) -> None:
@@ -47,9 +47,9 @@ def adj_load_constituents(model: MPMModel, state: MPMState) -> None:
         model.constituents_adj, None, None, None, None, state.deformation.grad.flatten(),
         state.branch_deformation.grad.flatten(),
     ]  # fmt: skip
-    launch_adjoint(
-        load_kernel(model.dim), state.position.size, inputs, outputs, adj_inputs, [a.grad for a in outputs],
-        model.device,
+    launch_slices(
+        load_kernel(model.dim), state.position.size, inputs, outputs, model.device,
+        gradients=(adj_inputs, [a.grad for a in outputs]),
     )  # fmt: skip
 
 
@@ -115,6 +115,8 @@ def load_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.constituents_{dim}d"))
     def load_particles(
+        # launch
+        part: Slice,
         # model
         constituents: ConstituentArrays,
         counts: wp.array[wp.vec2i],
@@ -129,7 +131,7 @@ def load_kernel(dim: int) -> wp.Kernel:
         energy_out: wp.array[real],
     ):
         """Writes Kirchhoff stress and energy per volume of each particle, summed over its fibres and branches."""
-        r = wp.tid()
+        r = part.start + wp.tid()
         count = counts[r % particles]
         tau = mat()
         psi = real(0.0)

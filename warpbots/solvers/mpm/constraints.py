@@ -14,7 +14,7 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import NODE, launch, matrix, real, vector
+from warpbots.numerics import NODE, Slice, launch, launch_slices, matrix, real, vector
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, motion_arrays
 from warpbots.solvers.mpm.held_regions import HeldRegion
 from warpbots.solvers.mpm.model import MPMModel, MPMState
@@ -42,7 +42,7 @@ def hold_nodes(
     adjoint.
     """
     inputs = [constraint.freedom, constraint.direction, model.grid.resolution[-1], threads[1], constraint.share, active]
-    launch(hold_nodes_kernel(model.dim), threads, inputs, [values], model.device)
+    launch_slices(hold_nodes_kernel(model.dim), threads, inputs, [values], model.device)
 
 
 def hold_particles(model: MPMModel, constraint: HeldRegion, state: MPMState, state_out: MPMState, dt: float) -> None:
@@ -121,6 +121,8 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.constraints_{dim}d"), enable_backward=False)
     def hold_grid(
+        # launch
+        part: Slice,
         # model
         freedom: int,
         direction: vec,
@@ -133,7 +135,8 @@ def hold_nodes_kernel(dim: int) -> wp.Kernel:
         velocity_out: wp.array[NODE],
     ):
         """Projects the velocity of each node on the permitted motion if at least a ninth of its matter is held."""
-        pencil, lane = wp.tid()
+        item, lane = wp.tid()
+        pencil = part.start + item
         if active[pencil] == 0:
             return
         for i in range(pencil * length + lane, (pencil + 1) * length, lanes):

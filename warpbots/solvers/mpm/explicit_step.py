@@ -138,7 +138,7 @@ def gather(model: MPMModel, state: MPMState, control: wp.array, gathered: Gather
         launch_slices(
             p2g_kernel(kind), len(group.rows),
             [
-                model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
+                model.material, model.actuation, model.geometry, group.range, state.motion, model.added_stress, control,
                 model.workspace.planes, real(dt),
             ],
             [gathered.active, gathered.momentum], model.device, Targets(p2g_kernel(kind, shared=True), PARTS),
@@ -173,13 +173,12 @@ def adj_gather(model: MPMModel, state: MPMState, control: wp.array, dt: float) -
     control_adj = copies.gradient("control", control)
     clear_load_gradients(model)
     for group in model.groups:
-        count = len(group.rows) // model.worlds
-        chunk = 1 if parallel(model.device) else chunk_length(count)
+        chunk = 1 if parallel(model.device) else chunk_length(group.count)
         launch_slices(
             adj_p2g_kernel(model.kind(group)), len(group.rows),
             [
-                model.material, model.actuation, model.geometry, group.rows, state.motion, model.added_stress, control,
-                workspace.momentum_adj, real(dt), copies.count, count, chunk,
+                model.material, model.actuation, model.geometry, group.range, state.motion, model.added_stress, control,
+                workspace.momentum_adj, real(dt), copies.count, chunk,
             ],
             [state.motion_adj, model.material_adj, model.added_stress_adj, control_adj], model.device,
             alone=control_adj is not None and model.worlds > 1,

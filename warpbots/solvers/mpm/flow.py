@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.materials import FLUIDS, cam_clay, drucker_prager, von_mises, without_shear
-from warpbots.numerics import launch, launch_adjoint, matrix, real, struct_of
+from warpbots.numerics import Slice, launch_slices, matrix, real, struct_of
 from warpbots.scene import CamClay, DruckerPrager, Material, VonMises
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mpm.arrays import constitution_arrays, motion_arrays, strength_arrays
@@ -47,7 +47,7 @@ def flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> No
     """Return the particles of `state_out` to their yield surfaces, and relax their Maxwell branches."""
     relax(model, state, state_out, dt)
     for kernel, size, inputs, outputs in _launches(model, state, state_out, dt):
-        launch(kernel, size, inputs, outputs, model.device)
+        launch_slices(kernel, size, inputs, outputs, model.device)
 
 
 def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -> object:
@@ -69,7 +69,7 @@ def adj_flow(model: MPMModel, state: MPMState, state_out: MPMState, dt: float) -
     ]  # fmt: skip
     adj_outputs = [state_out.deformation.grad.flatten(), state_out.plastic.grad.flatten()]
     for kernel, size, inputs, outputs in _launches(model, state, state_out, dt):
-        launch_adjoint(kernel, size, inputs, outputs, adj_inputs, adj_outputs, model.device)
+        launch_slices(kernel, size, inputs, outputs, model.device, gradients=(adj_inputs, adj_outputs))
     return struct_of(motion_arrays(model.dim), moved)
 
 
@@ -153,6 +153,8 @@ def flow_kernel(kind: type | str | None, dim: int) -> wp.Kernel:
 
     @wp.kernel(module=wp.get_module(f"warpbots.mpm.flow_{name}_{dim}d"))
     def flow_particles(
+        # launch
+        part: Slice,
         # model
         material: ConstitutionArrays,
         strength: StrengthArrays,
@@ -167,7 +169,7 @@ def flow_kernel(kind: type | str | None, dim: int) -> wp.Kernel:
         history_out: wp.array[real],
     ):
         """Deforms each particle and applies its return mapping: (F', history') = return((I + dt C') F, history)."""
-        r = rows[wp.tid()]
+        r = rows[part.start + wp.tid()]
         trial = F[r] + dt * (C[r] @ F[r])
         elastic, gathered = returned(trial, history[r], material.E[r], material.nu[r], strength, r)
         F_out[r] = elastic

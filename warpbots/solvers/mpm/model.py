@@ -45,6 +45,11 @@ class ParticleGroup(LawGroup):
 
     rows: wp.array
 
+    @property
+    def range(self) -> wp.vec2i:
+        """First particle and number of particles in each world."""
+        return wp.vec2i(self.first, self.count)
+
 
 @dataclasses.dataclass(frozen=True)
 class FlowGroup:
@@ -139,7 +144,7 @@ class MPMModel(MotionParameters, HasLawConstants, ParticleConstants[wp.array]):
         frames: Frames of obstacles and constraints that move.
         moving: Obstacles that move.
         actuation: Stress actuators of particles, as a Warp struct.
-        active_laws: Laws of the stress actuators.
+        active_laws: Laws of the stress actuators; empty if there are none.
         cables: Cables, as a Warp struct.
         constraints: The constraints, with the particles that they hold.
         contact_interval: Time over which forces on obstacles are measured [s].

@@ -5,10 +5,12 @@ import warp as wp
 from warpbots.numerics import NODE, index_vector, matrix, real, vector
 from warpbots.numerics.simd import add, deposit, fetch, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
+from warpbots.solvers.mpm.stencil_lines import line_sums, on_cpu
 
 __all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]
 
 vec2, mat22, ivec2 = vector(2), matrix(2), index_vector(2)
+lines = line_sums(2)
 
 
 @wp.func
@@ -63,22 +65,15 @@ def mark(active: wp.array[int], first: int, resolution: ivec2, x: vec2):
 
 
 @wp.func
+def column(A: mat22, axis: int):
+    """A column of A as a node value without a mass."""
+    return node(vec2(A[0, axis], A[1, axis]), real(0.0))
+
+
+@wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22):
     """Adds the derivative of the pairing with respect to the grid: h_i += w_i (q + A d_i, m)."""
-    cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    Ax = node(vec2(A[0, 0], A[1, 0]), real(0.0))
-    Ay = node(vec2(A[0, 1], A[1, 1]), real(0.0))
-    corner = node(q - A @ f, m)
-    for i in range(3):
-        n = (first + pencil(cell, i)) * resolution[1] + cell[1]
-        value = corner
-        for j in range(3):
-            deposit(grid, n + j, wx[i] * wy[j], value)
-            value = add(value, Ay)
-        corner = add(corner, Ax)
+    scatter_planes(grid, first, resolution, x, q, m, A, 0, 3)
 
 
 @wp.func
@@ -87,20 +82,31 @@ def scatter_between(
 ):
     """`scatter` to the nodes whose index along the first axis is at least `low` and below `high`."""
     cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    Ax = node(vec2(A[0, 0], A[1, 0]), real(0.0))
-    Ay = node(vec2(A[0, 1], A[1, 1]), real(0.0))
-    corner = node(q - A @ f, m)
-    for i in range(3):
-        if cell[0] + i >= low and cell[0] + i < high:
-            n = (first + pencil(cell, i)) * resolution[1] + cell[1]
-            value = corner
-            for j in range(3):
-                deposit(grid, n + j, wx[i] * wy[j], value)
-                value = add(value, Ay)
-        corner = add(corner, Ax)
+    scatter_planes(grid, first, resolution, x, q, m, A, low - cell[0], high - cell[0])
+
+
+@wp.func
+def scatter_planes(
+    grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2, m: real, A: mat22, begin: int, end: int
+):
+    """`scatter` to the nodes whose index along the first axis of the stencil is at least `begin` and below `end`."""
+    if on_cpu():
+        lines.scatter(grid, first, resolution, x, q, m, A, begin, end)
+    else:
+        cell = origin(x)
+        f = offset(x, cell)
+        wx = spline(f[0])
+        wy = spline(f[1])
+        Ax, Ay = column(A, 0), column(A, 1)
+        corner = node(q - A @ f, m)
+        for i in range(3):
+            if i >= begin and i < end:
+                n = (first + pencil(cell, i)) * resolution[1] + cell[1]
+                value = corner
+                for j in range(3):
+                    deposit(grid, n + j, wx[i] * wy[j], value)
+                    value = add(value, Ay)
+            corner = add(corner, Ax)
 
 
 @wp.func
@@ -109,6 +115,9 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2):
 
     The second sum uses only the momentum of the node value h_i.
     """
+    if on_cpu():
+        sums = lines.gather(grid, first, resolution, x)
+        return sums[0], wp.matrix_from_cols(momentum(sums[1]), momentum(sums[3]))
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -141,14 +150,15 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec2, x: vec2, q: vec2,
 
     It is the sum over the nodes of grad w_i (q + A d_i, m) . h_i.
     """
+    if on_cpu():
+        return lines.slope(grid, first, resolution, x, q, m, A)
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
     wy = spline(f[1])
     dx = spline_slope(f[0])
     dy = spline_slope(f[1])
-    Ax = node(vec2(A[0, 0], A[1, 0]), real(0.0))
-    Ay = node(vec2(A[0, 1], A[1, 1]), real(0.0))
+    Ax, Ay = column(A, 0), column(A, 1)
     corner = node(q - A @ f, m)
     gx = NODE()
     gy = NODE()

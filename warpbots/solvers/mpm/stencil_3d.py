@@ -18,10 +18,12 @@ import warp as wp
 from warpbots.numerics import NODE, index_vector, matrix, real, vector
 from warpbots.numerics.simd import add, deposit, fetch, multiply, multiply_add, scale
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
+from warpbots.solvers.mpm.stencil_lines import line_sums, on_cpu
 
 __all__ = ["gather", "mark", "momentum", "node", "reach", "scatter", "slope"]
 
 vec3, mat33, ivec3 = vector(3), matrix(3), index_vector(3)
+lines = line_sums(3)
 
 
 @wp.func
@@ -78,28 +80,15 @@ def mark(active: wp.array[int], first: int, resolution: ivec3, x: vec3):
 
 
 @wp.func
+def column(A: mat33, axis: int):
+    """A column of A as a node value without a mass."""
+    return node(vec3(A[0, axis], A[1, axis], A[2, axis]), real(0.0))
+
+
+@wp.func
 def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33):
     """Adds the derivative of the pairing with respect to the grid: h_i += w_i (q + A d_i, m)."""
-    cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    wz = spline(f[2])
-    Ax = node(vec3(A[0, 0], A[1, 0], A[2, 0]), real(0.0))
-    Ay = node(vec3(A[0, 1], A[1, 1], A[2, 1]), real(0.0))
-    Az = node(vec3(A[0, 2], A[1, 2], A[2, 2]), real(0.0))
-    corner = node(q - A @ f, m)
-    for i in range(3):
-        line = corner
-        for j in range(3):
-            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
-            w = wx[i] * wy[j]
-            value = line
-            for k in range(3):
-                deposit(grid, n + k, w * wz[k], value)
-                value = add(value, Az)
-            line = add(line, Ay)
-        corner = add(corner, Ax)
+    scatter_planes(grid, first, resolution, x, q, m, A, 0, 3)
 
 
 @wp.func
@@ -108,26 +97,36 @@ def scatter_between(
 ):
     """`scatter` to the nodes whose index along the first axis is at least `low` and below `high`."""
     cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    wz = spline(f[2])
-    Ax = node(vec3(A[0, 0], A[1, 0], A[2, 0]), real(0.0))
-    Ay = node(vec3(A[0, 1], A[1, 1], A[2, 1]), real(0.0))
-    Az = node(vec3(A[0, 2], A[1, 2], A[2, 2]), real(0.0))
-    corner = node(q - A @ f, m)
-    for i in range(3):
-        if cell[0] + i >= low and cell[0] + i < high:
-            line = corner
-            for j in range(3):
-                n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
-                w = wx[i] * wy[j]
-                value = line
-                for k in range(3):
-                    deposit(grid, n + k, w * wz[k], value)
-                    value = add(value, Az)
-                line = add(line, Ay)
-        corner = add(corner, Ax)
+    scatter_planes(grid, first, resolution, x, q, m, A, low - cell[0], high - cell[0])
+
+
+@wp.func
+def scatter_planes(
+    grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3, m: real, A: mat33, begin: int, end: int
+):
+    """`scatter` to the nodes whose index along the first axis of the stencil is at least `begin` and below `end`."""
+    if on_cpu():
+        lines.scatter(grid, first, resolution, x, q, m, A, begin, end)
+    else:
+        Ax, Ay, Az = column(A, 0), column(A, 1), column(A, 2)
+        cell = origin(x)
+        f = offset(x, cell)
+        wx = spline(f[0])
+        wy = spline(f[1])
+        wz = spline(f[2])
+        corner = node(q - A @ f, m)
+        for i in range(3):
+            if i >= begin and i < end:
+                line = corner
+                for j in range(3):
+                    n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
+                    w = wx[i] * wy[j]
+                    value = line
+                    for k in range(3):
+                        deposit(grid, n + k, w * wz[k], value)
+                        value = add(value, Az)
+                    line = add(line, Ay)
+            corner = add(corner, Ax)
 
 
 @wp.func
@@ -136,6 +135,9 @@ def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3):
 
     The second sum uses only the momentum of the node value h_i.
     """
+    if on_cpu():
+        sums = lines.gather(grid, first, resolution, x)
+        return sums[0], wp.matrix_from_cols(momentum(sums[1]), momentum(sums[2]), momentum(sums[3]))
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -174,6 +176,9 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3,
 
     It is the sum over the nodes of grad w_i (q + A d_i, m) . h_i.
     """
+    if on_cpu():
+        return lines.slope(grid, first, resolution, x, q, m, A)
+    Ax, Ay, Az = column(A, 0), column(A, 1), column(A, 2)
     cell = origin(x)
     f = offset(x, cell)
     wx = spline(f[0])
@@ -182,9 +187,6 @@ def slope(grid: wp.array[NODE], first: int, resolution: ivec3, x: vec3, q: vec3,
     dx = spline_slope(f[0])
     dy = spline_slope(f[1])
     dz = spline_slope(f[2])
-    Ax = node(vec3(A[0, 0], A[1, 0], A[2, 0]), real(0.0))
-    Ay = node(vec3(A[0, 1], A[1, 1], A[2, 1]), real(0.0))
-    Az = node(vec3(A[0, 2], A[1, 2], A[2, 2]), real(0.0))
     corner = node(q - A @ f, m)
     gx = NODE()
     gy = NODE()

@@ -19,10 +19,11 @@ import warp as wp
 from warpbots.actuation_laws import ActivationArrays, ActiveLaw, active_stress
 from warpbots.materials import Law, elasticity, viscous_stress
 from warpbots.numerics import NODE, Slice, matrix, real, vector
+from warpbots.numerics.simd import index, item, put
 from warpbots.solvers.mpm.arrays import constitution_arrays, grid_geometry, law_numbers, motion_arrays
 from warpbots.solvers.mpm.shared_grid import grid_part, stencil
 
-__all__ = ["MatterKind", "move_kernel", "p2g_kernel"]
+__all__ = ["MatterKind", "move_kernel", "p2g_kernel", "particle_of"]
 
 
 class MatterKind(NamedTuple):
@@ -34,7 +35,7 @@ class MatterKind(NamedTuple):
         dim: 2 or 3.
         damped: Whether matter has damping, whose stress is part of tau.
         composite: Whether matter has fibres or branches, whose stress is part of tau.
-        active: Laws of the stress actuators of the scene.
+        active: Laws of the stress actuators of the scene, if it has any.
     """
 
     law: Law
@@ -50,10 +51,19 @@ class MatterKind(NamedTuple):
         words = (
             self.law.module,
             self.incompressibility,
-            "damped_" * self.damped + "composite_" * self.composite + f"{self.dim}d",
+            "damped_" * self.damped + "composite_" * self.composite + "driven_" * bool(self.active) + f"{self.dim}d",
             *(law.name for law in self.active[1:]),
         )
         return "_".join(map(str, words))
+
+
+@wp.func
+def particle_of(group: wp.vec2i, item: int, particles: int):
+    """Index of a particle of a group, whose first particle and number of particles in a world are `group`."""
+    r = group[0] + item
+    if group[1] < particles:
+        r += (item // group[1]) * (particles - group[1])
+    return r
 
 
 @functools.cache
@@ -68,7 +78,7 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     GridGeometry = grid_geometry(dim)
-    s, active, own = stencil(dim), active_stress(dim, laws), grid_part(dim, shared)
+    s, active, driven, own = stencil(dim), active_stress(dim, laws), bool(laws), grid_part(dim, shared)
     _, stress, _ = elasticity(law, incompressibility, dim)
     numbers = law_numbers(law)
     viscous = viscous_stress(incompressibility, dim)
@@ -81,7 +91,7 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
         material: ConstitutionArrays,
         actuation: ActivationArrays,
         grid: GridGeometry,
-        rows: wp.array[int],
+        group: wp.vec2i,
         # state
         motion: MotionArrays,
         added: wp.array[mat],
@@ -93,25 +103,25 @@ def p2g_kernel(kind: MatterKind, shared: bool = False) -> wp.Kernel:
         momentum_out: wp.array[NODE],
     ):
         """(m, mv)_i += w_ip (m_p, m_p v_p + (m_p C_p - dt V_p (4/dx^2) tau_p) d_ip)."""
-        r = rows[part.start + wp.tid()]
-        w = grid.world[r]
-        p = r - w * grid.particles
-        x = (motion.x[r] - grid.lower) * grid.inv_dx
-        if not s.reach(x, grid.resolution) or not own.meets(part, planes, grid, w, x):
+        r = particle_of(group, part.start + wp.tid(), grid.particles)
+        w = index(grid.world, r)
+        x = (item(motion.x, r) - grid.lower) * grid.inv_dx
+        if not own.meets(part, planes, grid, w, x) or not s.reach(x, grid.resolution):
             return
-        F = motion.F[r]
-        V = material.V[r]
-        m = material.rho[r] * V
-        tau = stress(F, material.E[r], numbers(material, r))
-        if actuation.start[p] < actuation.start[p + 1]:
+        F = item(motion.F, r)
+        V = item(material.V, r)
+        m = item(material.rho, r) * V
+        tau = stress(F, item(material.E, r), numbers(material, r))
+        if wp.static(driven):
+            p = r - w * grid.particles
             tau += F @ active(actuation, p, w, u, F) @ wp.transpose(F)
         if wp.static(damped):
-            tau += viscous(motion.C[r], material.E[r], material.nu[r], material.beta[r])
+            tau += viscous(item(motion.C, r), item(material.E, r), item(material.nu, r), item(material.beta, r))
         if wp.static(composite):
-            tau += added[r]
-        A = (m * grid.dx) * motion.C[r] - (real(4.0) * dt * V * grid.inv_dx) * tau
+            tau += item(added, r)
+        A = (m * grid.dx) * item(motion.C, r) - (real(4.0) * dt * V * grid.inv_dx) * tau
         s.mark(active_out, w * grid.pencils, grid.resolution, x)
-        own.scatter_to_part(part, planes, grid, w, x, m * motion.v[r], m, A, momentum_out)
+        own.scatter_to_part(part, planes, grid, w, x, m * item(motion.v, r), m, A, momentum_out)
 
     return p2g
 
@@ -139,21 +149,21 @@ def move_kernel(dim: int) -> wp.Kernel:
     ):
         """v' = sum w v_i, C' = (4/dx^2) sum w v_i d^T, F' = (I + dt C') F, x' = x + dt v'."""
         r = part.start + wp.tid()
-        x = motion.x[r]
-        F = motion.F[r]
+        x = item(motion.x, r)
+        F = item(motion.F, r)
         cell = (x - grid.lower) * grid.inv_dx
         if s.reach(cell, grid.resolution):
-            h, M = s.gather(velocity, grid.world[r] * grid.pencils, grid.resolution, cell)
+            h, M = s.gather(velocity, index(grid.world, r) * grid.pencils, grid.resolution, cell)
             v = s.momentum(h)
             C = (real(4.0) * grid.inv_dx) * M
-            motion_out.x[r] = x + dt * v
-            motion_out.v[r] = v
-            motion_out.C[r] = C
-            motion_out.F[r] = F + dt * (C @ F)
+            put(motion_out.x, r, x + dt * v)
+            put(motion_out.v, r, v)
+            put(motion_out.C, r, C)
+            put(motion_out.F, r, F + dt * (C @ F))
         else:
-            motion_out.x[r] = vec(nan)
-            motion_out.v[r] = motion.v[r]
-            motion_out.C[r] = motion.C[r]
-            motion_out.F[r] = F
+            put(motion_out.x, r, vec(nan))
+            put(motion_out.v, r, item(motion.v, r))
+            put(motion_out.C, r, item(motion.C, r))
+            put(motion_out.F, r, F)
 
     return move

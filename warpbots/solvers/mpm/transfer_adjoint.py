@@ -17,9 +17,10 @@ import functools
 
 import warp as wp
 
-from warpbots.actuation_laws import ActivationArrays, active_stress, active_work
+from warpbots.actuation_laws import ActivationArrays, active_laws, active_stress, active_work
 from warpbots.materials import elasticity, numbers_type, viscous_stress
 from warpbots.numerics import NODE, Slice, matrix, real
+from warpbots.numerics.simd import add_to, index, item, put
 from warpbots.solvers.mpm.arrays import (
     constitution_arrays,
     grid_geometry,
@@ -28,7 +29,7 @@ from warpbots.solvers.mpm.arrays import (
     poissons_ratio_of,
 )
 from warpbots.solvers.mpm.shared_grid import grid_part, stencil
-from warpbots.solvers.mpm.transfer import MatterKind
+from warpbots.solvers.mpm.transfer import MatterKind, particle_of
 
 __all__ = ["adj_move_kernel", "adj_p2g_kernel"]
 
@@ -64,20 +65,20 @@ def adj_move_kernel(dim: int, shared: bool = False) -> wp.Kernel:
     ):
         """v_i* += w (v*' + (4/dx) C*' d), x* += x*' + slope - A^T v', F* += (I + dt C')^T F*'."""
         r = part.start + wp.tid()
-        w = grid.world[r]
-        x = (motion.x[r] - grid.lower) * grid.inv_dx
-        if s.reach(x, grid.resolution) and own.meets(part, planes, grid, w, x):
-            F_adj = moved_adj.F[r]
-            x_adj = moved_adj.x[r]
-            A = (real(4.0) * grid.inv_dx) * (moved_adj.C[r] + dt * (F_adj @ wp.transpose(motion.F[r])))
-            q = moved_adj.v[r] + dt * x_adj
+        w = index(grid.world, r)
+        x = (item(motion.x, r) - grid.lower) * grid.inv_dx
+        if own.meets(part, planes, grid, w, x) and s.reach(x, grid.resolution):
+            F_adj = item(moved_adj.F, r)
+            x_adj = item(moved_adj.x, r)
+            A = (real(4.0) * grid.inv_dx) * (item(moved_adj.C, r) + dt * (F_adj @ wp.transpose(item(motion.F, r))))
+            q = item(moved_adj.v, r) + dt * x_adj
             own.scatter_to_part(part, planes, grid, w, x, q, real(0.0), A, velocity_adj_out)
             if own.owns(part, planes, grid, w, x):
                 slope = s.slope(velocity, w * grid.pencils, grid.resolution, x, q, real(0.0), A)
-                slope -= wp.transpose(A) @ moved.v[r]
+                slope -= wp.transpose(A) @ item(moved.v, r)
                 # No +=, which Warp makes an atomic operation: no other thread has this particle.
-                motion_adj_out.x[r] = motion_adj_out.x[r] + x_adj + grid.inv_dx * slope
-                motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj + dt * (wp.transpose(moved.C[r]) @ F_adj)
+                add_to(motion_adj_out.x, r, x_adj + grid.inv_dx * slope)
+                add_to(motion_adj_out.F, r, F_adj + dt * (wp.transpose(item(moved.C, r)) @ F_adj))
 
     return adj_move
 
@@ -89,7 +90,8 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
     mat = matrix(dim)
     MotionArrays, ConstitutionArrays = motion_arrays(dim), constitution_arrays()
     GridGeometry = grid_geometry(dim)
-    s, active, active_work_of = stencil(dim), active_stress(dim, laws), active_work(dim, laws)
+    s, driven, proportional = stencil(dim), bool(laws), laws == active_laws((), dim)
+    active, active_work_of = active_stress(dim, laws), active_work(dim, laws)
     _, stress, _ = elasticity(law, incompressibility, dim)
     Numbers, numbers, poissons_ratio, count = (
         numbers_type(law), law_numbers(law), poissons_ratio_of(law), len(law.constants),
@@ -114,7 +116,7 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         material: ConstitutionArrays,
         actuation: ActivationArrays,
         grid: GridGeometry,
-        rows: wp.array[int],
+        group: wp.vec2i,
         # state
         motion: MotionArrays,
         added: wp.array[mat],
@@ -122,7 +124,6 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         momentum_adj: wp.array[NODE],
         dt: real,
         copies: int,
-        of_world: int,
         chunk: int,
         # out
         motion_adj_out: MotionArrays,
@@ -131,21 +132,20 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         u_adj_out: wp.array2d[real],
     ):
         """Gather q* and A* from the grid; x* += slope - A^T q*; then C*, m*, V*, tau* and the law by the chain rule."""
-        item = part.start + wp.tid()
-        r = rows[item]
-        w = grid.world[r]
-        p = r - w * grid.particles
-        x = (motion.x[r] - grid.lower) * grid.inv_dx
+        i = part.start + wp.tid()
+        r = particle_of(group, i, grid.particles)
+        w = index(grid.world, r)
+        x = (item(motion.x, r) - grid.lower) * grid.inv_dx
         if not s.reach(x, grid.resolution):
             return
-        F = motion.F[r]
-        v = motion.v[r]
-        C = motion.C[r]
-        E = material.E[r]
-        nu = material.nu[r]
+        F = item(motion.F, r)
+        v = item(motion.v, r)
+        C = item(motion.C, r)
+        E = item(material.E, r)
+        nu = item(material.nu, r)
         own = numbers(material, r)
-        rho = material.rho[r]
-        V = material.V[r]
+        rho = item(material.rho, r)
+        V = item(material.V, r)
         m = rho * V
         c = real(4.0) * dt * grid.inv_dx
         first = w * grid.pencils
@@ -158,58 +158,61 @@ def adj_p2g_kernel(kind: MatterKind) -> wp.Kernel:
         F_adj, E_adj, own_adj, _T_adj = wp.grad(work)(F, E, own, tau_adj)
         nu_adj = poissons_ratio(own_adj)
         if wp.static(damped):
-            beta = material.beta[r]
+            beta = item(material.beta, r)
             C_adj, damped_E_adj, damped_nu_adj, beta_adj, _D_adj = wp.grad(viscous_work)(C, E, nu, beta, tau_adj)
             E_adj += damped_E_adj
             nu_adj += damped_nu_adj
 
-        driven = actuation.start[p] < actuation.start[p + 1]
-        if driven:
+        if wp.static(driven):
+            p = r - w * grid.particles
             S_adj = wp.transpose(F) @ tau_adj @ F
-            row = w * copies + (((item - w * of_world) // chunk) & (copies - 1))
-            for k in range(actuation.start[p], actuation.start[p + 1]):
-                actuator = actuation.actuator[k]
-                channel = actuation.channel[actuator]
-                _actuation, _actuator, active_F_adj, signal_adj, _S_adj = wp.grad(active_work_of)(
-                    actuation, actuator, F, u[w, channel], S_adj
-                )
-                F_adj += active_F_adj
+            row = w * copies + (((i - w * group[1]) // chunk) & (copies - 1))
+            for k in range(index(actuation.start, p), index(actuation.start, p + 1)):
+                actuator = index(actuation.actuator, k)
+                channel = index(actuation.channel, actuator)
+                if wp.static(proportional):
+                    signal_adj = active_work_of(actuation, actuator, F, real(1.0), S_adj)
+                else:
+                    _actuation, _actuator, active_F_adj, signal_adj, _S_adj = wp.grad(active_work_of)(
+                        actuation, actuator, F, u[w, channel], S_adj
+                    )
+                    F_adj += active_F_adj
                 if u_adj_out:
                     wp.atomic_add(u_adj_out, row, channel, signal_adj)
 
         tau = stress(F, E, own)
-        if driven:
-            S = active(actuation, p, w, u, F)
-            tau += F @ S @ wp.transpose(F)
-            F_adj += tau_adj @ F @ wp.transpose(S) + wp.transpose(tau_adj) @ F @ S
+        if wp.static(driven):
+            FS = F @ active(actuation, p, w, u, F)
+            tau += FS @ wp.transpose(F)
+            F_adj += (tau_adj + wp.transpose(tau_adj)) @ FS  # S is symmetric
         if wp.static(damped):
             tau += viscous(C, E, nu, beta)
         if wp.static(composite):
-            tau += added[r]
-            added_adj_out[r] = tau_adj
+            tau += item(added, r)
+            put(added_adj_out, r, tau_adj)
         A = (m * grid.dx) * C - (c * V) * tau
         slope = s.slope(momentum_adj, first, grid.resolution, x, m * v, m, A) - wp.transpose(A) @ v_adj
-        motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * slope
-        motion_adj_out.v[r] = motion_adj_out.v[r] + m * v_adj
-        motion_adj_out.C[r] = motion_adj_out.C[r] + (m * grid.dx) * A_adj
+        add_to(motion_adj_out.x, r, grid.inv_dx * slope)
+        add_to(motion_adj_out.v, r, m * v_adj)
+        add_to(motion_adj_out.C, r, (m * grid.dx) * A_adj)
         if wp.static(damped):
-            motion_adj_out.C[r] = motion_adj_out.C[r] + C_adj
+            add_to(motion_adj_out.C, r, C_adj)
             if material_adj_out.beta:
-                material_adj_out.beta[r] = material_adj_out.beta[r] + beta_adj
+                add_to(material_adj_out.beta, r, beta_adj)
 
-        motion_adj_out.F[r] = motion_adj_out.F[r] + F_adj
+        add_to(motion_adj_out.F, r, F_adj)
 
         m_adj = h_adj[3] + wp.dot(v_adj, v) + grid.dx * wp.ddot(A_adj, C)
         if material_adj_out.E:
-            material_adj_out.E[r] = material_adj_out.E[r] + E_adj
+            add_to(material_adj_out.E, r, E_adj)
         if material_adj_out.nu:
-            material_adj_out.nu[r] = material_adj_out.nu[r] + nu_adj
+            add_to(material_adj_out.nu, r, nu_adj)
         if wp.static(count > 0):
             for k in range(count):
                 material_adj_out.c[r, k] = material_adj_out.c[r, k] + own_adj[k + 1]
         if material_adj_out.rho:
-            material_adj_out.rho[r] = material_adj_out.rho[r] + V * m_adj
+            add_to(material_adj_out.rho, r, V * m_adj)
         if material_adj_out.V:
-            material_adj_out.V[r] = material_adj_out.V[r] + rho * m_adj - c * wp.ddot(A_adj, tau)
+            add_to(material_adj_out.V, r, rho * m_adj - c * wp.ddot(A_adj, tau))
 
     return adj_p2g

@@ -17,6 +17,7 @@ from warpbots.solvers.projective.contact import (
     contacts_without_gradient,
     coulomb_law,
     embedded_obstacles,
+    few_contacts,
     merge,
     node_contact,
     pairs,
@@ -102,7 +103,8 @@ class ContactStep:
         """Write the correction of the contact forces, after the correction of displacements."""
         self._evaluate(active, z, f)
         self._respond(active, transposed=False)
-        self._solve(contact_lists.list_kernel, contact_force_solver.gauss_seidel_kernel, active, z, [], f)
+        few, many = few_contacts.solve_few_kernel, contact_force_solver.gauss_seidel_kernel
+        self._solve((contact_lists.list_kernel, few, many), active, z, [], f)
         if self._workspace.static_friction:
             inputs = [active, z, f, self._arrays.coupling, self._matrix.rotation, self._matrix.normals]
             inputs.append(self._matrix.iteration.islands)
@@ -123,10 +125,9 @@ class ContactStep:
 
             if_then(contacts.any, again)
 
-    def _solve(
-        self, listing: wp.Kernel, solving: wp.Kernel, active: wp.array, z: wp.array, seed: list, f: wp.array
-    ) -> None:
-        """List the active contacts, and solve for their forces."""
+    def _solve(self, kernels: tuple[wp.Kernel, ...], active: wp.array, z: wp.array, seed: list, f: wp.array) -> None:
+        """List the active contacts, and solve for their forces: a few together, many one after the other."""
+        listing, few, many = kernels
         if not self._sizes.contacts:
             return
         contacts, columns, lanes = self._arrays.contacts, self._matrix.compliance, lanes_of(self._device)
@@ -137,9 +138,12 @@ class ContactStep:
         launch(listing, parts, [self._topology, active, z, *seed], [contacts, f], self._device)
         each = (*self._each(columns.side), lanes)
         launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
-        inputs = [self._topology, lanes, self._workspace.scaling, active, z, columns]
+        system, inputs = self._arrays.forces, [self._workspace.scaling, active, z, columns]
         outputs = [self._arrays.coupling, self._matrix.rotation, self._matrix.normals, contacts, f]
-        launch(solving, self._each(lanes), inputs, outputs, self._device, lanes)
+        if system.side and not self._workspace.static_friction:  # breaking away is a jump of the law
+            launch(few, self._model.worlds, [self._topology, *inputs], [system, *outputs], self._device)
+        inputs.append(system.solved)
+        launch(many, self._each(lanes), [self._topology, lanes, *inputs], outputs, self._device, lanes)
 
     def _evaluate(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write distances and normals of all contacts, and compliances of active contacts."""
@@ -236,8 +240,8 @@ class ContactStep:
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces, after the correction of adjoint displacements."""
-        kernels = contact_lists.adj_list_kernel, contact_force_solver.adj_gauss_seidel_kernel
-        self._solve(*kernels, active, z, [self._workspace.seed], f)
+        few, many = few_contacts.adj_solve_few_kernel, contact_force_solver.adj_gauss_seidel_kernel
+        self._solve((contact_lists.adj_list_kernel, few, many), active, z, [self._workspace.seed], f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Like `follow`, for the adjoint at the end `u`."""

@@ -9,6 +9,7 @@ import warp as wp
 from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.body_boxes import FAR, BodyBoxes
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
+from warpbots.solvers.projective.contact.few_contacts import FEW, ForceSystem
 from warpbots.solvers.projective.contact.surface_search import BoxTree, SurfaceSearch
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 
@@ -77,6 +78,18 @@ class ContactWorkspace:
             if name not in ("freedom", "width"):
                 setattr(coupling, name, self._zeros(counts.get(name, sizes.freedom), variable.type.dtype))
         return coupling
+
+    @functools.cached_property
+    def forces(self) -> ForceSystem:
+        """Equations for the forces of a few contacts; without room on devices with many threads, which only sweep."""
+        system = ForceSystem()
+        system.side = 0 if parallel(self.topology.device) else min(self.topology.sizes.contacts, FEW)
+        size = 3 * system.side
+        system.response, system.matrix, system.change = (
+            self._zeros(n, wp.float64) for n in (size * size, size * (size + 1), size)
+        )
+        system.solved = self._zeros(1, int)
+        return system
 
     @functools.cached_property
     def search(self) -> SurfaceSearch:

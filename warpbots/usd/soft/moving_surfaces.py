@@ -25,7 +25,7 @@ from warpbots.usd.soft.sampled_normals import SampledNormals
 from warpbots.usd.stage.color_map import write_colors
 from warpbots.usd.stage.units import StageUnits
 
-__all__ = ["BodySurface", "MovingSurface", "grain_surface", "node_surface", "skin_surfaces"]
+__all__ = ["DrawnSurface", "MovingSurface", "grain_surface", "node_surface", "skin_surfaces"]
 
 _THIN = 0.1
 """Half of the thickness of the plate of a 2D body divided by the longest edge of the body."""
@@ -58,7 +58,7 @@ class Moment(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class BodySurface:
+class DrawnSurface:
     """How the surface of a soft body follows the points of matter.
 
     Attributes:
@@ -79,7 +79,7 @@ class BodySurface:
     normals: np.ndarray | None = None
 
 
-def node_surface(mesh: Surface, position: np.ndarray, frame: StageUnits) -> BodySurface:
+def node_surface(mesh: Surface, position: np.ndarray, frame: StageUnits) -> DrawnSurface:
     """The surface of a body whose vertices are points of matter.
 
     Args:
@@ -91,10 +91,12 @@ def node_surface(mesh: Surface, position: np.ndarray, frame: StageUnits) -> Body
     origin, faces = creased(frame.lift(position[nodes]), mesh.faces)
     follows = nodes[origin]
     size = float(np.ptp(position[nodes], axis=0).max(initial=0.0))
-    return BodySurface(mesh.body, faces, lambda x: Moment(frame.lift(x[follows])), lambda values: values[follows], size)
+    return DrawnSurface(
+        mesh.body, faces, lambda x: Moment(frame.lift(x[follows])), lambda values: values[follows], size
+    )
 
 
-def grain_surface(body: int, matter: Matter, frame: StageUnits) -> BodySurface:
+def grain_surface(body: int, matter: Matter, frame: StageUnits) -> DrawnSurface:
     """Particles as octahedra with the normals of balls, for bodies without a skin such as fluids and sand.
 
     Args:
@@ -107,35 +109,35 @@ def grain_surface(body: int, matter: Matter, frame: StageUnits) -> BodySurface:
     offset = (_BALL[frame.dim] * spacing[:, None, None] * _TIPS).reshape(-1, 3)
     faces = (len(_TIPS) * np.arange(len(members))[:, None, None] + _SIDES).reshape(-1, 3)
     follows = np.repeat(members, len(_TIPS))
-    return BodySurface(
+    return DrawnSurface(
         body, faces, lambda x: Moment(frame.lift(x[follows]) + offset), lambda values: values[follows],
         float(spacing.min(initial=1.0)), np.tile(_TIPS, (len(members), 1)),
     )  # fmt: skip
 
 
-def skin_surfaces(scene: Scene, matter: Matter, frame: StageUnits) -> dict[int, BodySurface]:
+def skin_surfaces(scene: Scene, matter: Matter, frame: StageUnits) -> dict[int, DrawnSurface]:
     """The skins of all bodies of `scene` that have a skin, by the index of the body."""
     surface = _plate if scene.dim == 2 else _skin
     found = (surface(scene, skin, matter, frame) for skin in skins_of(scene, matter.drawn))
     return {s.body: s for s in found if len(s.faces)}
 
 
-def _skin(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> BodySurface:
+def _skin(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> DrawnSurface:
     drawn, holds = _drawn_points(skin, matter), _holds(matter)
 
     def at(x: np.ndarray) -> Moment:
         vertices, intact, bare = skin.at(matter.drawn_at(x))
         return Moment(vertices) if holds or intact.all() else Moment(vertices, intact, bare[drawn])
 
-    return BodySurface(skin.body, skin.faces, at, _nearest(skin.owner, matter), _NUDGE * skin.spacing)
+    return DrawnSurface(skin.body, skin.faces, at, _nearest(skin.owner, matter), _NUDGE * skin.spacing)
 
 
-def _plate(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> BodySurface:
+def _plate(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> DrawnSurface:
     from scipy.spatial import cKDTree
 
     flat, side, faces = plate(scene.bodies[skin.body].shape, skin.spacing)
     if not len(faces):
-        return BodySurface(skin.body, faces, lambda x: Moment(frame.lift(flat)), lambda values: values[:0], 1.0)
+        return DrawnSurface(skin.body, faces, lambda x: Moment(frame.lift(flat)), lambda values: values[:0], 1.0)
     depth = _THIN * float(np.ptp(flat, axis=0).max())
     carried = CarriedPoints(skin.rest, flat, skin.spacing)
     rest = np.tile(frame.lift(flat), (2, 1))
@@ -153,7 +155,7 @@ def _plate(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> BodyS
         return Moment(vertices, ~torn[along][faces].any(axis=1), skin.at(matter.drawn_at(x))[2][drawn])
 
     owner = skin.members[cKDTree(skin.rest).query(flat)[1]][along]
-    return BodySurface(skin.body, faces, at, _nearest(owner, matter), _NUDGE * skin.spacing)
+    return DrawnSurface(skin.body, faces, at, _nearest(owner, matter), _NUDGE * skin.spacing)
 
 
 def _holds(matter: Matter) -> bool:
@@ -173,9 +175,9 @@ def _nearest(owner: np.ndarray, matter: Matter) -> Callable[[np.ndarray], np.nda
 
 
 class MovingSurface:
-    """A mesh of a stage that shows a `BodySurface`, frame by frame."""
+    """A mesh of a stage that shows a `DrawnSurface`, frame by frame."""
 
-    def __init__(self, mesh: UsdGeom.Mesh, surface: BodySurface):
+    def __init__(self, mesh: UsdGeom.Mesh, surface: DrawnSurface):
         """Author the topology.
 
         Args:

@@ -19,7 +19,7 @@ from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.geometry.looks import ensure_look, roughness_of, show_colors
 from warpbots.usd.soft.moving_points import MovingCurves, MovingMesh, MovingPoints, SoftFrame
 from warpbots.usd.soft.moving_surfaces import (
-    BodySurface,
+    DrawnSurface,
     MovingSurface,
     grain_surface,
     node_surface,
@@ -219,7 +219,7 @@ def _moving_mesh(part: _Part, mesh: Surface, content: Content) -> list[_Moving]:
     return [MovingMesh(UsdGeom.Mesh(own), nodes, part.frame, _normals(own))]
 
 
-def _surface(part: _Part, surface: BodySurface) -> MovingSurface:
+def _surface(part: _Part, surface: DrawnSurface) -> MovingSurface:
     mesh = UsdGeom.Mesh(part.result("Surface", "Mesh"))
     mesh.CreateDoubleSidedAttr(bool(sheets_of(part.body.shape)))
     return MovingSurface(mesh, surface)
@@ -235,7 +235,7 @@ def _normals(mesh: Usd.Prim) -> CornerNormals | None:
     return CornerNormals(UsdGeom.Mesh(mesh), rest.astype(np.float64), counts, indices)
 
 
-def _moving_points(part: _Part, surface: BodySurface | None, content: Content) -> list[_Moving]:
+def _moving_points(part: _Part, surface: DrawnSurface | None, content: Content) -> list[_Moving]:
     """Prims to show in place of the rest shape of a body: its skin, its particles as points, and springs as curves."""
     editable(part.prim)
     _hide_rest(part.prim)

@@ -7,7 +7,7 @@ from warpbots.surfaces.triangles import creased, vertex_normals
 
 __all__ = ["CornerNormals", "SampledNormals"]
 
-_LONGEST = 4
+_LONGEST = 5
 """Number of frames from one sample of normals to the next, between which USD interpolates. Normals at every frame would
 double the size of a file."""
 

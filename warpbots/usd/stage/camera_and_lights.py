@@ -42,8 +42,12 @@ _ROOM = 1.12
 _FAR = 4.0
 """Distance of a camera that sees a whole motion divided by the distance for one moment; above it, the camera moves."""
 
-_SMOOTH = 0.5
-"""Standard deviation of the times over which the path of a moving camera is averaged [s]."""
+_SMOOTH = (0.5, 0.25, 0.12, 0.06)
+"""Standard deviations of the times over which the path of a moving camera is averaged [s]; the first one is taken with
+which the camera keeps up with the bodies."""
+
+_KEEPS_UP = 1.5
+"""Largest distance of a camera on an averaged path divided by the distance on the exact path."""
 
 
 def add_camera_and_lights(target: Target, scene: Scene) -> None:
@@ -184,13 +188,23 @@ def _eyes(corners: np.ndarray) -> np.ndarray:
 
 
 def _smooth_path(eyes: np.ndarray, corners: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """A path of the camera without jerks, at the least distance at which all corners are always in the picture."""
-    weight = np.exp(-0.5 * ((times[:, None] - times) / _SMOOTH) ** 2)
-    path = weight @ eyes / weight.sum(axis=1, keepdims=True)
+    """A path of the camera without jerks on which all corners are always in the picture, shape (n, 3).
+
+    Args:
+        eyes: The nearest places at each time, from `_eyes`.
+        corners: Coordinates of the corners, as in `_eyes`.
+        times: Times [s], shape (n,).
+    """
     slopes = np.array(_APERTURE) / (2.0 * _ROOM * _FOCAL)
-    beside = np.abs(corners[..., :2] - path[:, None, :2]).max(axis=1) / slopes  # of the farthest toward the camera
-    path[:, 2] += float(np.max(beside.max(axis=1) + corners[..., 2].max(axis=1) - path[:, 2]).clip(min=0.0))
-    return path
+    path, toward = eyes, corners[..., 2].mean(axis=1)
+    for smooth in _SMOOTH:
+        weight = np.exp(-0.5 * ((times[:, None] - times) / smooth) ** 2)
+        path = weight @ eyes / weight.sum(axis=1, keepdims=True)
+        beside = np.abs(corners[..., :2] - path[:, None, :2]) / slopes  # distance at which a corner is at the edge
+        path[:, 2] += np.maximum((beside.max(axis=2) + corners[..., 2]).max(axis=1) - path[:, 2], 0.0).max()
+        if (path[:, 2] - toward).max() <= _KEEPS_UP * (eyes[:, 2] - toward).max():
+            return path
+    return eyes
 
 
 def _focus(camera: UsdGeom.Camera, distance: float, frame: StageUnits) -> None:

@@ -19,7 +19,7 @@ from warpbots.solvers.projective.contact.contact_arrays import (
     entry_of,
     holding,
 )
-from warpbots.solvers.projective.contact.contact_force_solver import carried
+from warpbots.solvers.projective.contact.contact_response import carried
 from warpbots.solvers.projective.contact.coulomb_law import law
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import at

@@ -1,9 +1,11 @@
-"""Solves for the forces of all contacts of a world by the Gauss-Seidel method, one contact after the other."""
+"""Solves for the forces of all contacts of a world by the Gauss-Seidel method, one contact after the other.
+
+A few contacts on a CPU have been solved for together before (`few_contacts`).
+"""
 
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.numerics.simd import add_multiples
 from warpbots.solvers.articulated.thread_team import sync
 from warpbots.solvers.projective.contact.borne_contacts import adj_solve_borne, find_ranges, solve_borne
 from warpbots.solvers.projective.contact.contact_arrays import (
@@ -11,14 +13,13 @@ from warpbots.solvers.projective.contact.contact_arrays import (
     ContactTopology,
     JointCoupling,
     entry_of,
-    joint_in,
-    places_in,
     places_of,
 )
+from warpbots.solvers.projective.contact.contact_response import carried, rest, spread
 from warpbots.solvers.projective.contact.coulomb_law import columns_of, compliant, law
-from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
+from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import at
-from warpbots.solvers.projective.elements.free_normals import NormalArrays, lift, lifted
+from warpbots.solvers.projective.elements.free_normals import NormalArrays
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
@@ -59,80 +60,6 @@ def mutual_kernel(
         share = compliant(topology, contacts, compliance_out, columns, contacts.weight[c], d)
         compliance_out.mutual[square + i * compliance_out.side + j] = share
         compliance_out.mutual[square + j * compliance_out.side + i] = share
-
-
-@wp.func
-def spread(
-    topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, coupling: JointCoupling,
-    rotation: RotationArrays, normals: NormalArrays, scaling: real, w: int, count: int, i: int, change: _vec,
-    lane: int, lanes: int,
-):  # fmt: skip
-    """Move contacts, joints and unconstrained bodies by a `change` of the force of the contact at entry i."""
-    first = w * topology.contacts
-    scaled = change / scaling
-    k = first + contacts.order[i]
-    if contacts.borne[k] == 0:
-        if count <= compliance.side:
-            row = (w * compliance.side + i - first) * compliance.side
-            add_multiples(contacts.gap, first, compliance.mutual, row, scaled, count, lane, lanes)
-        else:
-            columns = columns_of(topology, contacts, compliance, k)
-            for j in range(lane, count, lanes):
-                d = first + contacts.order[first + j]
-                share = compliant(topology, contacts, compliance, columns, contacts.weight[k], d)
-                contacts.gap[first + j] = contacts.gap[first + j] + share * scaled
-    if coupling.freedom > 0:
-        span = coupling.span[k]
-        for p in range(lane, places_in(span), lanes):
-            j = w * coupling.freedom + joint_in(span, p)
-            reply = wp.dot(coupling.response[k * coupling.width + p], change)
-            coupling.displacement[j] = coupling.displacement[j] + reply
-    if rotation.count > 0 and lane == 0:
-        for p in range(4):
-            node = contacts.node[k][p]
-            b = body_of(rotation, node)
-            if b >= 0:
-                n = w * rotation.count + b
-                arm = contacts.weight[k][p] * rotation.arm[w * rotation.nodes + node]
-                rotation.angle[n] = rotation.angle[n] + rotation.gain[n] * wp.vec3d(wp.cross(arm, change))
-    if normals.count > 0 and lane == 0:
-        for p in range(4):
-            lift(normals, w, contacts.node[k][p], contacts.weight[k][p] * change)
-
-
-@wp.func
-def carried(
-    contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays, normals: NormalArrays, w: int, k: int
-):
-    """Displacement of contact k by joints, free rotations and free normals."""
-    total = _vec()
-    if coupling.freedom > 0:
-        span = coupling.span[k]
-        for p in range(places_in(span)):
-            j = w * coupling.freedom + joint_in(span, p)
-            total += coupling.displacement[j] * coupling.jacobian[k * coupling.width + p]
-    if rotation.count > 0:
-        for p in range(4):
-            node = contacts.node[k][p]
-            b = body_of(rotation, node)
-            if b >= 0:
-                arm = contacts.weight[k][p] * rotation.arm[w * rotation.nodes + node]
-                total += wp.cross(_vec(rotation.angle[w * rotation.count + b]), arm)
-    if normals.count > 0:
-        for p in range(4):
-            total += contacts.weight[k][p] * lifted(normals, w, contacts.node[k][p])
-    return total
-
-
-@wp.func
-def rest(coupling: JointCoupling, rotation: RotationArrays, normals: NormalArrays, w: int, lane: int, lanes: int):
-    """Set displacements of joints, rotations of bodies and displacements along free normals to zero."""
-    for j in range(lane, coupling.freedom, lanes):
-        coupling.displacement[w * coupling.freedom + j] = real(0.0)
-    for b in range(lane, rotation.count, lanes):
-        rotation.angle[w * rotation.count + b] = wp.vec3d()
-    for k in range(lane, normals.count, lanes):
-        normals.lift[w * normals.count + k] = real(0.0)
 
 
 @wp.func
@@ -179,6 +106,7 @@ def gauss_seidel_kernel(
     z: wp.array[NODE],
     # work
     compliance: ComplianceArrays,
+    done: wp.array[int],
     # out
     coupling_out: JointCoupling,
     rotation_out: RotationArrays,
@@ -194,7 +122,7 @@ def gauss_seidel_kernel(
     w, lane = wp.tid()
     swept = contacts_out.count[w][0]
     borne = contacts_out.count[w][1]
-    if active[w] == 0 or swept + borne == 0:
+    if active[w] == 0 or done[w] == 1 or swept + borne == 0:
         return
     first = w * topology.contacts
     start = w * topology.stride + topology.first
@@ -248,6 +176,7 @@ def adj_gauss_seidel_kernel(
     z: wp.array[NODE],
     # work
     compliance: ComplianceArrays,
+    done: wp.array[int],
     # out
     coupling_out: JointCoupling,
     rotation_out: RotationArrays,
@@ -259,7 +188,7 @@ def adj_gauss_seidel_kernel(
     w, lane = wp.tid()
     swept = contacts_out.count[w][0]
     borne = contacts_out.count[w][1]
-    if active[w] == 0 or swept + borne == 0:
+    if active[w] == 0 or done[w] == 1 or swept + borne == 0:
         return
     first = w * topology.contacts
     start = w * topology.stride + topology.first
