@@ -11,7 +11,7 @@ from softbody_shapes import icosphere
 
 import warpbots as wb
 
-__all__ = ["CELLS", "LOADS", "REACH", "gripper_scene"]
+__all__ = ["CELLS", "GAP", "LOADS", "RADIUS", "REACH", "gripper_scene", "gripper_with"]
 
 CELLS = 14
 """Pneumatic cells of an arm, one above the other."""
@@ -54,10 +54,15 @@ LOADS = {"ball": ball, "cube": cube, "rod": rod}
 """What the gripper is tried on."""
 
 
-def arms() -> wb.shapes.TetMesh:
-    """Mesh of all four arms: blocks one cell wide and two cells thick, with a layer for each pneumatic cell."""
-    grid = wb.meshing.tetrahedra(wb.shapes.Box((0, 0, 0), (CELLS, 1, 2)), 1.0)
-    down, aside, out = (grid.vertices / (CELLS, 1, 2)).T
+def arms(across: int = 1) -> wb.shapes.TetMesh:
+    """Mesh of all four arms: two halves of a thickness, with a layer for each pneumatic cell.
+
+    Args:
+        across: Cells in the width of an arm, and in each half of its thickness.
+    """
+    counts = CELLS, across, 2 * across
+    grid = wb.meshing.tetrahedra(wb.shapes.Box((0, 0, 0), counts), 1.0)
+    down, aside, out = (grid.vertices / counts).T
     z, y, x = END + LENGTH * (1 - down), WIDTH * (aside - 0.5), RADIUS + GAP + WIDTH * out
     vertices = [np.stack([c * x - s * y, s * x + c * y, z], axis=1) for c, s in TURNS]
     tets = [grid.tets + k * len(x) for k in range(len(TURNS))]
@@ -76,24 +81,36 @@ def chambers() -> dict[str, wb.shapes.Box]:
 
 
 def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) -> wb.Scene:
-    """The gripper above a load that lies on the floor; the centre of a ball is at the origin.
+    """The gripper above a soft load that lies on the floor; the centre of a ball is at the origin.
 
     Args:
         load: Name of the load, one of `LOADS`.
         mass: Mass of the load [kg].
         friction: Friction coefficient of the gripper, the load and the floor [1].
     """
-    mesh, outer, top = LOADS[load](), RADIUS + GAP + WIDTH, END + LENGTH
+    mesh = LOADS[load]()
     down = -RADIUS - mesh.vertices[:, 2].min()
     mesh = wb.shapes.TetMesh(mesh.vertices + (0.0, 0.0, down), mesh.tets)
     corners = mesh.vertices[mesh.tets]
     volume = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])).sum() / 6.0
-    soft = wb.Material(SKIN, 0.3, 1000.0, "neo_hookean")
-    gripper = wb.SoftBody("gripper", arms(), soft, chambers(), friction=friction, color=(0.93, 0.62, 0.30))
     everywhere = wb.shapes.Box((-1.0,) * 3, (1.0,) * 3)
     held = wb.SoftBody(
         "load", mesh, wb.Material(2e6, 0.3, mass / volume, "corotated"), {"load": everywhere}, friction=friction
     )
+    return gripper_with(held, friction)
+
+
+def gripper_with(load: wb.SoftBody | wb.RigidBody, friction: float, across: int = 1) -> wb.Scene:
+    """The gripper above a load that lies on a floor at `-RADIUS`.
+
+    Args:
+        load: The load.
+        friction: Friction coefficient of the gripper and the floor [1].
+        across: Cells in the width of an arm, and in each half of its thickness.
+    """
+    outer, top = RADIUS + GAP + WIDTH, END + LENGTH
+    soft = wb.Material(SKIN, 0.3, 1000.0, "neo_hookean")
+    gripper = wb.SoftBody("gripper", arms(across), soft, chambers(), friction=friction, color=(0.93, 0.62, 0.30))
     own = MASS - 4 * LENGTH * WIDTH**2 * soft.density
     inertia = wb.Inertia(own, (0.0, 0.0, top + 0.01), (0.05, 0.05, 0.1))
     plate = wb.shapes.Box((-outer, -outer, top - 5e-4), (outer, outer, top + 0.02))  # reaches into the arms it holds
@@ -101,7 +118,7 @@ def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) 
     damping = 2.0 * math.sqrt(GAIN * (MASS + 1.0))
     return wb.Scene(
         name="pneumatic_gripper",
-        bodies=[gripper, held, drone],
+        bodies=[gripper, load, drone],
         actuators=[wb.actuators.PneumaticCell(f"inflate {k}", name, CHAMBER, 0.9) for k, name in enumerate(chambers())]
         + [
             wb.actuators.Servo(f"fly {name}", "flight", GAIN, damping, reach=REACH, axis=k)

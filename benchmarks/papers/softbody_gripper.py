@@ -17,6 +17,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,17 +62,22 @@ class Grip:
         sim: The simulation.
         steps: Control intervals of an episode.
         raw: The unknowns, shape (steps, 7): controls are bounded by tanh.
+        target: Where the centre of the load has to be in the end [m], shape (3,).
         losses: Loss of every episode since the last `start` [m].
     """
 
-    def __init__(
-        self, load: str = "ball", mass: float = 1.0, friction: float = 0.8,
-        tolerance: float | None = None, steps: int = STEPS,
-    ):  # fmt: skip
-        scene, solver = gripper_scene(load, mass, friction), wb.ProjectiveDynamics(tolerance=tolerance)
-        self.sim = wb.Simulation(scene, solver, STEP, SUBSTEPS, checkpoints=wb.Checkpoints.all())
-        self.steps = steps
+    def __init__(self, sim: wb.Simulation, target: Sequence[float] = TARGET, steps: int = STEPS):
+        self.sim, self.target, self.steps = sim, torch.tensor(target), steps
         self.start(0)
+
+    @classmethod
+    def of(
+        cls, load: str = "ball", mass: float = 1.0, friction: float = 0.8,
+        tolerance: float | None = None, steps: int = STEPS,
+    ) -> "Grip":  # fmt: skip
+        """Episodes with a soft load."""
+        scene, solver = gripper_scene(load, mass, friction), wb.ProjectiveDynamics(tolerance=tolerance)
+        return cls(wb.Simulation(scene, solver, STEP, SUBSTEPS, checkpoints=wb.Checkpoints.all()), steps=steps)
 
     def start(self, seed: int) -> None:
         """Set the initial controls, which are the same in all steps.
@@ -97,8 +103,9 @@ class Grip:
         return self.sim.center_of_mass(state, "load")[0]
 
     def loss(self) -> torch.Tensor:
-        """Distance of the ball from its target at the end [m]."""
-        loss = (self.centre(self.rollout().final) - torch.tensor(TARGET)).norm()
+        """Distance of the load from its target at the end [m]."""
+        centre = self.centre(self.rollout().final)
+        loss = (centre - self.target.to(centre)).norm()
         self.losses.append(float(loss.detach()))
         return loss
 
@@ -180,7 +187,7 @@ def try_loads(raw: torch.Tensor) -> list[dict]:
     """Run the same controls with each load, and return the results."""
     found = []
     for load, mass, friction in TRIALS[: sized(len(TRIALS), 1)]:
-        grip = Grip(load, mass, friction)
+        grip = Grip.of(load, mass, friction)
         grip.raw = raw
         with torch.no_grad():
             moved = grip.rollout()
@@ -201,7 +208,7 @@ def check() -> None:
 
     The loss is evaluated after the first half of an episode.
     """
-    grip = Grip(tolerance=1e-9, steps=sized(25, 1))
+    grip = Grip.of(tolerance=1e-9, steps=sized(25, 1))
     (gradient,) = torch.autograd.grad(grip.loss(), grip.raw)
     start, along = grip.raw.detach().clone(), torch.as_tensor(np.random.default_rng(0).normal(size=grip.raw.shape))
     print(f"slope {float((gradient * along).sum()):.9f} m", flush=True)
@@ -216,7 +223,7 @@ def check() -> None:
 
 def film(name: str, raw: torch.Tensor) -> None:
     """Draw several moments of an episode in one picture."""
-    grip = Grip()
+    grip = Grip.of()
     grip.raw = raw
     with torch.no_grad():
         wb.view.film_strip(grip.rollout(), 6).save(HERE / name)
@@ -229,7 +236,7 @@ def draw(runs: list[dict], episodes: int) -> None:
         curves = [np.minimum.accumulate(run["curve"][:episodes]) for run in runs if run["method"] == method]
         best[method] = [1e3 * np.pad(curve, (0, episodes - len(curve)), "edge") for curve in curves]
     wb.view.save_losses(HERE / "softbody_gripper.png", best, "best distance so far [mm]")
-    start = Grip().raw.detach()
+    start = Grip.of().raw.detach()
     film("softbody_gripper_before.png", start)
     film("softbody_gripper_after.png", torch.tensor(runs[0]["raw"]))
 
@@ -248,7 +255,7 @@ def main() -> None:
         return
     kept = options.json is not None and options.json.exists()
     found = json.loads(options.json.read_text()) if kept else {"runs": [], "trials": []}
-    grip = Grip()
+    grip = Grip.of()
     mesh = grip.sim.model.matter
     print(f"{len(mesh)} nodes, {len(mesh.tets)} tetrahedra, {grip.raw.numel()} unknowns", flush=True)
     for method in options.methods:

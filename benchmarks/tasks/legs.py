@@ -1,11 +1,17 @@
 """Four soft legs with motors on a rigid body, after Cronos figure 1c: does it go alike under two couplings?
 
-    python benchmarks/tasks/legs.py [--command straight] [--usd USD] [--film FILM]
+    python benchmarks/tasks/legs.py [--command slowly] [--usd USD] [--film FILM]
+    python benchmarks/tasks/legs.py --learn springs
+    python benchmarks/tasks/legs.py --play --command learned [--usd USD] [--film FILM]
 
 A leg is a soft cross, which is bound to a rigid hub inside it; a motor turns the hub. The same scene runs under masses
 and springs beside articulated bodies, and under projective dynamics, in three commands; the straight ones run also in
 steps of half the length, and the slow one in smaller cells. Prints how far the body has gone and turned, how high it
 hops, and how fast the legs turn.
+
+``--learn`` finds voltages with which the robot goes far and straight under one coupling, by gradient and by CMA-ES in
+equally many rollouts: the voltage of each motor at four times, with lines between them. They are kept in legs.npz, and
+the command "learned" plays them under both couplings, and in steps of half the length.
 """
 
 import dataclasses
@@ -18,7 +24,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from common import options, show, sized
+from common import learn, load, options, save, show, sized
 
 import warpbots as wb
 
@@ -42,6 +48,8 @@ COMMANDS = {
     "at full voltage": (1.0, 1.0, 1.0, 1.0),
 }
 """Voltages of the motors, in the order of `PLACES` [1]."""
+LEARNED, KNOTS, EPISODES = "learned", 4, sized(12, 2)
+"""Name of the command that was found, times at which it has voltages, and rollouts of a search."""
 
 
 def robot() -> wb.Scene:
@@ -89,15 +97,67 @@ def couplings(cell: float, halves: int) -> list[Coupling]:
     ]
 
 
+def built(coupling: Coupling) -> wb.Simulation:
+    """The simulation of the robot."""
+    return wb.Simulation(robot(), coupling.solver, INTERVAL, coupling.substeps)
+
+
+def between(knots: torch.Tensor) -> torch.Tensor:
+    """Voltages in all control intervals, on lines between those at `KNOTS` times, shape (steps, 4)."""
+    table = knots.reshape(KNOTS, len(PLACES)).T[None]
+    steps = round(DURATION / INTERVAL)
+    return torch.nn.functional.interpolate(table, steps, mode="linear", align_corners=True)[0].T
+
+
+def voltages(command: str, seed: int = 0) -> torch.Tensor:
+    """Voltages of a command in all control intervals, shape (steps, 4)."""
+    if command == LEARNED:
+        return between(torch.as_tensor(load(__file__)["gradient"][seed])).to(torch.get_default_dtype())
+    return torch.tensor(COMMANDS[command]).expand(round(DURATION / INTERVAL), -1)
+
+
+def move(sim: wb.Simulation, control: torch.Tensor) -> wb.Trajectory:
+    """The motion with these voltages; the observation has coordinates and velocities of the joints."""
+    return sim.rollout(control, len(control), observe=lambda state: torch.cat([state.q, state.qd], dim=-1))
+
+
 def run(coupling: Coupling, command: str) -> tuple[wb.Simulation, wb.Trajectory, float]:
     """Simulation, motion and computing time [s] of a command."""
-    sim = wb.Simulation(robot(), coupling.solver, INTERVAL, coupling.substeps)
-    steps = round(DURATION / INTERVAL)
-    control = torch.tensor(COMMANDS[command]).expand(steps, -1)
+    sim, control = built(coupling), voltages(command)
     start = time.perf_counter()
     with torch.no_grad():
-        motion = sim.rollout(control, steps, observe=lambda state: torch.cat([state.q, state.qd], dim=-1))
+        motion = move(sim, control)
     return sim, motion, time.perf_counter() - start
+
+
+def search(name: str, seeds: int) -> None:
+    """Find voltages under a coupling by both methods, from half of the voltage with small differences."""
+    coupling = next(c for c in couplings(CELL, 1) if c.name == name)
+    sim, found = built(coupling), {}
+    at = sim.model.robot.coordinates[sim.model.robot.joints[sim.model.robot.body("body")].name]
+
+    def loss(knots: torch.Tensor) -> torch.Tensor:
+        """Minus the distance ahead [m], plus the square of the distance aside per metre."""
+        pose = move(sim, between(knots).to(torch.get_default_dtype())).observation[0][:, at]
+        gone = (pose[-1, :2] - pose[0, :2]).to(knots)
+        return -gone[0] + gone[1].square() / 0.1
+
+    for seed in range(seeds):
+        start = 0.5 + 0.1 * np.random.default_rng(seed).normal(size=KNOTS * len(PLACES))
+        for method, rule in (
+            ("gradient", wb.methods.Torch(torch.optim.Adam, lr=0.1, max_norm=1.0)),
+            ("CMA-ES", wb.methods.CMA(0.2, seed=seed + 1, population=sized(6, 2))),
+        ):
+            result = learn(loss, start, (-1.0, 1.0), 1.0, rule, EPISODES)
+            found.setdefault(method, []).append(result.values)
+            with torch.no_grad():
+                begun = float(loss(torch.as_tensor(start)))
+            print(
+                f"{name}, seed {seed}, {method}: loss {1e3 * begun:.0f} to {1e3 * result.loss:.0f} mm in "
+                f"{result.episodes} rollouts, {result.seconds:.0f} s",
+                flush=True,
+            )
+            save(__file__, **{key: np.array(rows) for key, rows in found.items()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,13 +192,19 @@ def judged(sim: wb.Simulation, motion: wb.Trajectory) -> Gait:
 def main() -> None:
     """Run the commands under both couplings, print the results and draw."""
     parser = options(__doc__)
-    parser.add_argument("--command", choices=COMMANDS, default="slowly", help="the command that is drawn")
+    parser.add_argument("--command", choices=[*COMMANDS, LEARNED], default="slowly", help="what is drawn")
+    parser.add_argument("--learn", choices=("springs", "tetrahedra"), help="find voltages under one coupling")
+    parser.add_argument("--seeds", type=int, default=sized(5, 1))
     asked = parser.parse_args()
+    if asked.learn:
+        search(asked.learn, asked.seeds)
+        return
     runs = [(command, "as given", CELL, 1) for command in COMMANDS]
     runs += [(command, "half the step", CELL, 2) for command in ("slowly", "at full voltage")]
     runs += [("slowly", "finer", 2 / 3 * CELL, 1)]
     if asked.play:
         runs = [(asked.command, "as given", CELL, 1)]
+        runs += [(LEARNED, "half the step", CELL, 2)] * (asked.command == LEARNED)
     drawn = []
     for command, variant, cell, halves in runs:
         for coupling in couplings(cell, halves):
