@@ -22,6 +22,7 @@ from scenes import BENCHMARKS, make, method
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import warpbots as wb
+from warpbots.numerics import subnormals
 
 __all__ = ["Around", "Captures", "compile_for_gpu", "counts"]
 
@@ -38,6 +39,8 @@ VIEWS = (
     "transpose",
 )  # fmt: skip
 """Operators of torch that launch no kernel."""
+CPU_ALONE = (subnormals.begin_kernel, subnormals.end_kernel)
+"""Kernels that are launched on a CPU only."""
 
 
 class Captures:
@@ -81,6 +84,8 @@ class Captures:
     def _launch(self, original: Callable) -> Callable:
         def launch(kernel: wp.Kernel, *words, **options):
             dim = options["dim"] if "dim" in options else words[0]
+            if kernel in CPU_ALONE:
+                return original(kernel, *words, **options)
             self.kernels.setdefault(kernel.module, set()).add(kernel)
             self._count("kernels")
             lanes = options.get("block_dim") if original.__name__ == "launch_tiled" else 1

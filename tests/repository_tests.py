@@ -6,6 +6,7 @@ REPOSITORY = (
     "orders/",
     "projective/test_arm.py",
     "projective/test_degenerate_contact.py",
+    "projective/test_few_contacts.py",
     "projective/test_fish.py",
     "projective/test_incremental_potential.py",
     "projective/test_obstacle_edges.py",

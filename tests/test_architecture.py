@@ -153,8 +153,10 @@ def root_of(target):
 
 WRITES_NATIVELY = {
     "_meet": {0},
+    "add_multiple": {0},
     "add_multiples": {0},
     "add_to": {0},
+    "combine": {0},
     "deposit": {0},
     "factorise_at": {0, 1},
     "fetch": set(),

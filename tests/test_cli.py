@@ -54,7 +54,7 @@ def test_train_leaves_controller_loss_picture_and_motion(scene_file, tmp_path, c
     with torch.no_grad():
         final = sim.rollout(policy, 12).final.position[0]
     stage = Usd.Stage.Open(str(out / "motion.usda"))
-    assert any("cube.usda" in layer.identifier for layer in stage.GetLayerStack()), "the scene is referenced"
+    assert any("motion_scene.usda" in layer.identifier for layer in stage.GetLayerStack()), "a copy of the scene"
     points = [UsdGeom.Points(p) for p in stage.Traverse() if p.IsA(UsdGeom.Points)]
     last = points[0].GetPointsAttr().Get(stage.GetEndTimeCode())
     assert torch.allclose(torch.tensor(last)[:, [0, 2]], final, atol=1e-6)

@@ -210,7 +210,8 @@ def test_nodes_after_particles_and_particles_after_nodes(tmp_path):
         bodies = [p for p in stage.Traverse() if p.IsA(UsdGeom.Gprim) and "Bodies" in str(p.GetPath())]
         bodies = [p for p in bodies if UsdGeom.Imageable(p).ComputePurpose() == "default"]
         seen = [str(p.GetPath()) for p in bodies if UsdGeom.Imageable(p).ComputeVisibility() == "inherited"]
-        assert seen == [OWN[0].replace("Shape", "Surface"), OWN[1] if k == 0 else OWN[1].replace("Shape", "Particles")]
+        assert seen == [OWN[0].replace("Shape", "Surface"), OWN[1] if k == 0 else OWN[1].replace("Shape", "Surface")]
+        assert all(len(UsdGeom.Mesh.Get(stage, path).GetPointsAttr().GetTimeSamples()) for path in seen)
 
 
 def test_a_body_that_a_solver_has_meshed_gets_its_surface(tmp_path):
