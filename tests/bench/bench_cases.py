@@ -54,3 +54,10 @@ class Viewer:
             self.scene = message, buffers
         else:
             self.frames.append((message, buffers))
+
+
+def press(*drives):
+    """A plate that drives move, over a soft cube in weightlessness."""
+    plate = wb.Obstacle(Box((-0.06, -0.06, 0.1), (0.06, 0.06, 0.12)), name="plate")
+    scene = dataclasses.replace(soft_cube(gravity=(0.0, 0.0, 0.0)).scene, obstacles=[plate], actuators=drives)
+    return wb.Simulation(scene, wb.ProjectiveDynamics(0.05), dt=0.01)

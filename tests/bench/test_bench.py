@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from bench_cases import ball_beside_cube, flat_bar, rod, soft_cube
+from bench_cases import ball_beside_cube, flat_bar, press, rod, soft_cube
 
 import warpbots as wb
 from warpbots.bench import Ray
 from warpbots.scene import Box
+from warpbots.trajectory import obstacles_at
 
 
 def down(x, y, z=1.0):
@@ -160,6 +161,41 @@ def test_the_load_of_a_scene_goes_on_while_it_is_pulled():
     bench.step()
     momentum = bench.simulation.sense(bench.state).momentum[0]
     assert momentum.tolist() == pytest.approx([0.01, 0.0, 0.0], abs=1e-4)
+
+
+def test_an_obstacle_follows_the_pointer_by_its_drives():
+    """As far as the pointer, no faster than the drives, and only along their axes; it stops when it is let go."""
+    drives = [
+        wb.actuators.VelocityDrive("down", "plate", 0.5, axis=(0.0, 0.0, -1.0)),
+        wb.actuators.VelocityDrive("aside", "plate", 0.2, axis=(1.0, 0.0, 0.0)),
+    ]
+    bench = press(*drives).bench()
+    assert bench.grab(aside(0.03, 0.11))
+    bench.drag(aside(0.05, 0.08))
+    bench.step()
+    assert bench.control.tolist() == pytest.approx([1.0, 1.0])  # 2 and 3 cm in 10 ms are too fast
+    bench.step(30)
+    (position, _) = obstacles_at(bench.simulation, bench.state)
+    assert position[0] == pytest.approx([0.02, 0.0, -0.03], abs=1e-4)
+    assert bench.pulled[0] == pytest.approx([0.05, -0.06, 0.08], abs=1e-4)
+    bench.release()
+    bench.step(3)
+    assert obstacles_at(bench.simulation, bench.state)[0][0] == pytest.approx(position[0], abs=1e-6)
+    assert bench.control.tolist() == [0.0, 0.0]
+
+
+def test_an_obstacle_turns_with_the_pointer():
+    drive = wb.actuators.VelocityDrive("turn", "plate", 2.0, (0.0, 0.0, 1.0), "rotation", pivot=(0.0, 0.0, 0.0))
+    bench = press(drive).bench()
+    assert bench.grab(down(0.05, 0.0))
+    bench.drag(down(0.04, 0.03))
+    bench.step(60)
+    angle = np.arctan2(*obstacles_at(bench.simulation, bench.state)[1][0][[1, 0], 0])
+    assert angle == pytest.approx(np.arctan2(0.03, 0.04), abs=1e-3)
+
+
+def test_an_obstacle_that_nothing_moves_cannot_be_held():
+    assert not press().bench().grab(aside(0.03, 0.11))
 
 
 def test_a_recording_is_the_motion_with_its_pulls(tmp_path):

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench_cases import flat_bar, soft_floor
+from bench_cases import flat_bar, press, soft_floor
 from browser import chromium
 
 import warpbots as wb
+from warpbots.trajectory import obstacles_at
 from warpbots.view.upright_view import upright
 
 PLACE = "(b => [b.x + b.width / 2, b.y + b.height / 2])(document.querySelector(%r).getBoundingClientRect())"
@@ -58,7 +59,7 @@ def jupyter(folder):
         server.wait(60.0)
 
 
-def press(page, key, code, shift=False, ctrl=False):
+def stroke(page, key, code, shift=False, ctrl=False):
     """Press a key with others."""
     modifiers = 8 * shift + 2 * ctrl
     for kind in ("keyDown", "keyUp"):
@@ -94,12 +95,16 @@ class Served:
 
     def pixel_of_the_body(self):
         """Where the centre of mass is seen [pixels]."""
+        return self.pixel(upright(self.bench.simulation.center_of_mass(self.bench.state)[0].numpy()))
+
+    def pixel(self, point):
+        """Where a point is seen [pixels]."""
         bench = self.bench
         view = bench.header()["camera"]
         eye, center, up = map(np.array, (view["eye"], view["center"], view["up"]))
         forward = (center - eye) / np.linalg.norm(center - eye)
         right = np.cross(forward, up) / np.linalg.norm(np.cross(forward, up))
-        arm = upright(bench.simulation.center_of_mass(bench.state)[0].numpy()) - eye
+        arm = point - eye
         across = np.array([arm @ right, -arm @ np.cross(right, forward)]) / (arm @ forward)
         x, y, width, height = self.page.run(
             "(b => [b.x, b.y, b.width, b.height])(document.querySelector('.wb-view').getBoundingClientRect())"
@@ -218,6 +223,25 @@ def test_it_records_and_shows_gradients(served):
     served.until(lambda: not len(bench.arrows()))
 
 
+def test_the_mouse_moves_a_tool(page):
+    down = wb.actuators.VelocityDrive("down", "plate", 0.2, axis=(0.0, 0.0, -1.0))
+    served = Served(press(down).bench(), page)
+    x, y = served.pixel(np.array([0.0, -0.06, 0.11]))  # the middle of its near side
+    served.click("[data-do=play]")
+    page.mouse("mousePressed", x, y)
+    served.until(lambda: served.bench.pulled is not None)
+    below = served.pixel(np.array([0.0, -0.06, 0.06]))
+    for i in range(1, 9):
+        page.mouse("mouseMoved", *(np.array([x, y]) + (np.array(below) - (x, y)) * i / 8).tolist())
+    served.until(lambda: obstacles_at(served.bench.simulation, served.bench.state)[0][0, 2] < -0.04)
+    page.mouse("mouseReleased", *below)
+    served.until(lambda: served.bench.pulled is None)
+    served.until(lambda: served.bench.control.tolist() == [0.0])
+    assert page.run("faults") == []
+    served.bench.close()
+    served.thread.join(30.0)
+
+
 def test_only_who_has_the_key_gets_in(served):
     import urllib.error
     import urllib.request
@@ -250,7 +274,7 @@ def test_it_lives_in_jupyterlab_and_leaves_a_picture_in_the_notebook(tmp_path):
             time.sleep(3.0)
             page.run("document.querySelector('.jp-Cell .cm-content').focus()")
             for _ in cells:
-                press(page, "Enter", 13, shift=True)
+                stroke(page, "Enter", 13, shift=True)
                 time.sleep(1.0)
             page.until("+(document.querySelector('.wb-bench')?.dataset.frames || 0) > 0", 120)
             page.until(HIDDEN)
@@ -258,16 +282,16 @@ def test_it_lives_in_jupyterlab_and_leaves_a_picture_in_the_notebook(tmp_path):
             page.click(*page.run(PLACE % "[data-do=play]"))
             page.until("parseFloat(document.querySelector('.wb-clock').innerText) > 0.2", 120)
             page.click(*page.run(PLACE % "[data-do=play]"))
-            press(page, "s", 83, ctrl=True)
+            stroke(page, "s", 83, ctrl=True)
             time.sleep(2.0)
             page.run("document.querySelector('.wb-bench').dataset.old = 1")
             page.run("document.querySelectorAll('.jp-Cell .cm-content')[2].focus()")
-            press(page, "Enter", 13, shift=True)  # run again: the first view goes
+            stroke(page, "Enter", 13, shift=True)  # run again: the first view goes
             page.until("document.querySelectorAll('.wb-bench').length === 1 && "
                        "+document.querySelector('.wb-bench:not([data-old])')?.dataset.frames > 0 && "
                        "parseFloat(document.querySelector('.wb-clock').innerText) > 0.2", 120)  # fmt: skip
             page.until(HIDDEN)
-            press(page, "s", 83, ctrl=True)
+            stroke(page, "s", 83, ctrl=True)
             time.sleep(2.0)
         stored = nbformat.read(tmp_path / "live.ipynb", 4).cells[2].outputs
         assert [sorted(output.data) for output in stored] == [["image/png", "text/plain"]]

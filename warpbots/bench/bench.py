@@ -17,6 +17,7 @@ from warpbots.bench.ray import Ray, first_hit
 from warpbots.bench.recording import Recording, recorded
 from warpbots.bench.sensitivity import Loss, improvements, stiffness_colors, travel
 from warpbots.bench.server import served
+from warpbots.bench.tool import Tool, tool_at
 from warpbots.bench.widget import show
 from warpbots.notebook_cells import in_notebook
 from warpbots.observers.observer import forget
@@ -103,6 +104,7 @@ class Bench:
         self.on_recorded: Callable[[Recording[Any]], str] | None = None
         self._at_end: list[Callable[[], None]] = []
         self._pull: Pull | None = None
+        self._tool: Tool | None = None
         self._states: list[Any] | None = None  # of the recording that is made now
         self._signals: list[torch.Tensor] = []
         self._arrows: tuple[np.ndarray, np.ndarray] | None = None
@@ -132,7 +134,11 @@ class Bench:
         """
         self._arrows = self._colors = None
         for _ in range(intervals):
-            signal, parameters = self._next_signal(), self._factors.parameters()
+            parameters = self._factors.parameters()
+            if self._tool is not None:
+                for channel, value in self._tool.signals(self.state, parameters).items():
+                    self.set_control(channel, value)
+            signal = self._next_signal()
             loads = self._pull.loads(self.state, parameters) if self._pull is not None else {}
             self.state = self.simulation.step(self.state, signal, **(parameters | loads))
             self.time, self._signal = self.time + self.simulation.dt, signal
@@ -150,7 +156,8 @@ class Bench:
     def reset(self) -> None:
         """Return to the beginning; sliders stay where they are, and a recording ends."""
         self.stop()
-        self.state, self.time, self._pull, self.message = self._beginning(), 0.0, None, ""
+        self.release()
+        self.state, self.time, self.message = self._beginning(), 0.0, ""
         self._signal, self._arrows, self._colors = torch.zeros_like(self._signal), None, None
         forget(self._controller)
 
@@ -199,31 +206,40 @@ class Bench:
         return dict(self._factors.values)
 
     def grab(self, ray: Ray) -> bool:
-        """Hold the body that is seen along a ray; `drag` then pulls at it.
+        """Hold what is seen along a ray; `drag` then pulls at a body, or moves an obstacle by its drives.
 
         Returns:
-            Whether there is a body.
+            Whether there is a body, or an obstacle that can be dragged (`warpbots.bench.drives.tools_of`).
         """
+        self.release()
         hit = first_hit(ray, self.drawing, self.moment(), len(self.simulation.scene.rigid))
         if hit is None:
             return False
+        if hit.obstacle is not None:
+            self._tool = tool_at(self.simulation, self.state, hit, self.world, **self._factors.parameters())
+            return self._tool is not None
         held = held_at(self.simulation, self.state, hit, self.world)
         self._pull = Pull(held, self.drawing.size, self.simulation.dt, hit.point, hit.point)
         return True
 
     def drag(self, ray: Ray) -> None:
         """Pull the held point towards a ray, parallel to the screen."""
-        if self._pull is not None:
-            self._pull.follow(ray)
+        for held in (self._pull, self._tool):
+            if held is not None:
+                held.follow(ray)
 
     def release(self) -> None:
-        """Let the held body go."""
-        self._pull = None
+        """Let go of what is held; an obstacle stops."""
+        if self._tool is not None:
+            for channel in self._tool.channels:
+                self.set_control(channel, 0.0)
+        self._pull = self._tool = None
 
     @property
     def pulled(self) -> list[list[float]] | None:
         """The held point and the place to which it is pulled, in the frame of the browser [m]; None without a pull."""
-        return None if self._pull is None else [self._pull.point.tolist(), self._pull.target.tolist()]
+        held = self._pull or self._tool
+        return None if held is None else [held.point.tolist(), held.target.tolist()]
 
     def record(self) -> None:
         """Begin a recording at the current state."""

@@ -305,7 +305,7 @@ class Picture {
             if (!mesh || (shadow && still)) return;
             gl.uniform1i(u.flat_, mesh.flat);
             this.cull(mesh);
-            gl.uniform4f(u.color, ...(mask && still ? [0, 0, 0] : mask ? [1, 1, 1] : mesh.color), 1);
+            gl.uniform4f(u.color, ...(!mask ? mesh.color : mesh.held ? [1, 1, 1] : [0, 0, 0]), 1);
             gl.uniformMatrix4fv(u.model, false, this.poses[k]);
             this.attribute(0, mesh.place, 3, gl.FLOAT);
             this.attribute(1, mesh.normals, 3, gl.FLOAT);
@@ -379,7 +379,7 @@ class Picture {
         return new Float32Array(made);
     }
 
-    bodyAt(x, y) {  // whether a body, not an obstacle, is seen at a pixel
+    bodyAt(x, y) {  // whether a body, or an obstacle that can be dragged, is seen at a pixel
         this.draw(null, true);
         const found = new Uint8Array(4), gl = this.gl;
         gl.readPixels(Math.round(x), Math.round(this.canvas.height - y), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, found);

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpbots.bench.drives import tools_of
+from warpbots.scene.motion_checks import changes_place
+from warpbots.surfaces.clipped import box_corners
 from warpbots.surfaces.ground_height import floor_height, ground_height
 from warpbots.surfaces.skin import Skin, loose, skins_of
 from warpbots.trajectory import obstacles_at
@@ -12,6 +15,7 @@ from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.film import figure_of, image_of
 from warpbots.view.mesh_bodies import seen_twice
+from warpbots.view.moving_obstacles import displaced
 from warpbots.view.palette import GROUND, GROUND_EDGE, PAPER, body_colors
 from warpbots.view.picture import SceneAxes, radii
 from warpbots.view.raster import LIGHT
@@ -100,13 +104,14 @@ class Drawing:
         self.radius = radii(self._matter)[self._alone]
         self._solids = solids_of(self._scene)
         position, poses = placed(simulation, state, world)
-        points = np.concatenate([position, outline(self._scene, self._solids, poses)])
-        self.camera = Camera.around(self._scene, points)
+        obstacles = BodyPoses(*obstacles_at(simulation, state, world))
+        points = [position, outline(self._scene, self._solids, poses), *self._corners_of_tools(obstacles)]
+        self.camera = Camera.around(self._scene, np.concatenate(points))
         self.soft = self._soft_meshes()
         self.rigid = [
             DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices, s.normals) if len(s.faces) else None
             for s in self._solids
-        ] + self._obstacles(BodyPoses(*obstacles_at(simulation, state, world)))
+        ] + self._obstacles(obstacles)
 
     @property
     def size(self) -> float:
@@ -156,6 +161,15 @@ class Drawing:
             first += len(nodes)
         return made
 
+    def _corners_of_tools(self, poses: BodyPoses) -> list[np.ndarray]:
+        """Corners of the boxes around all bounded obstacles that move [m], each of shape (2^dim, dim)."""
+        found = []
+        for k, obstacle in enumerate(self._scene.obstacles):
+            bounds = displaced(obstacle.shape, poses.position[k], poses.rotation[k]).bounds
+            if changes_place(obstacle, self._scene.actuators) and np.isfinite(bounds).all():
+                found.append(box_corners(*bounds))
+        return found
+
     def _obstacles(self, poses: BodyPoses) -> list[DrawnMesh | None]:
         lower, upper = self.camera.box
         wide = np.full(self._scene.dim, _WIDE * float((upper - lower).max()))
@@ -165,7 +179,8 @@ class Drawing:
         for k, obstacle in enumerate(self._scene.obstacles):
             is_ground = ground_height(obstacle.shape, np.zeros((1, self._scene.dim - 1))) is not None
             view = around if is_ground else self.camera
-            vertices, faces = in_view(obstacle.shape, view, poses.position[None, k], poses.rotation[None, k])
+            moves = changes_place(obstacle, self._scene.actuators)
+            vertices, faces = in_view(obstacle.shape, view, poses.position[None, k], poses.rotation[None, k], moves)
             x = upright(vertices)
             mesh = DrawnMesh(obstacle.name, faces, True, False, GROUND, x, np.zeros_like(x)) if len(faces) else None
             made.append(mesh)
@@ -214,7 +229,7 @@ class Drawing:
 
     def header(self) -> dict[str, Any]:
         """What a browser needs to know about the arrays of `geometry` and of each `DrawnMoment`."""
-        view = perspective(self.camera)
+        view, tools = perspective(self.camera), tools_of(self._scene)
         axes = self.camera.axes if len(self.camera.axes) == 3 else np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])
         return {
             "name": self._scene.name,
@@ -230,9 +245,9 @@ class Drawing:
             "rigid": [
                 None if m is None else {
                     "name": m.name, "faces": len(m.faces), "vertices": len(m.vertices), "color": m.color,
-                    "flat": m.flat, "double": m.double,
+                    "flat": m.flat, "double": m.double, "held": k < len(self._solids) or k - len(self._solids) in tools,
                 }
-                for m in self.rigid
+                for k, m in enumerate(self.rigid)
             ],
             "obstacles": len(self._scene.obstacles),
             "particles": len(self.radius),

@@ -43,21 +43,23 @@ class Ray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Hit:
-    """The first point of a body on a ray.
+    """The first point of a body or an obstacle on a ray.
 
     Attributes:
         point: The point [m], shape (3,).
-        body: Index of the rigid body; None for soft matter.
-        arm: The point in the frame of the rigid body [m], shape (3,); None for soft matter.
+        body: Index of the rigid body; None for anything else.
+        arm: The point in the frame of the rigid body [m], shape (3,); None for anything else.
+        obstacle: Index of the obstacle; None for anything else.
     """
 
     point: np.ndarray
     body: int | None = None
     arm: np.ndarray | None = None
+    obstacle: int | None = None
 
 
 def first_hit(ray: Ray, drawing: Drawing, moment: DrawnMoment, bodies: int) -> Hit | None:
-    """The point of a body that is seen along a ray; None if the ray meets no body, or an obstacle first.
+    """The point of a body or an obstacle that is seen along a ray; None if the ray meets none.
 
     Args:
         ray: The ray.
@@ -82,8 +84,8 @@ def first_hit(ray: Ray, drawing: Drawing, moment: DrawnMoment, bodies: int) -> H
         origin, direction = (ray.origin - p) @ R, ray.direction @ R
         if (t := _on_triangles(origin, direction, mesh.vertices[mesh.faces])) < nearest:
             nearest = t
-            arm = origin + t * direction
-            found = Hit(ray.origin + t * ray.direction, k, arm) if k < bodies else None
+            point = ray.origin + t * ray.direction
+            found = Hit(point, k, origin + t * direction) if k < bodies else Hit(point, obstacle=k - bodies)
     return found
 
 

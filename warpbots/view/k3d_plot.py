@@ -132,7 +132,7 @@ def new_plot(motion: Motion) -> "k3d.Plot":
     for k, obstacle in enumerate(scene.obstacles):
         moves = changes_place(obstacle, scene.actuators)
         at = poses if moves else poses[:1]
-        vertices, faces = in_view(obstacle.shape, camera, at.position[:, k], at.rotation[:, k])
+        vertices, faces = in_view(obstacle.shape, camera, at.position[:, k], at.rotation[:, k], moves)
         if len(faces):
             mesh = k3d.mesh(
                 upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,

@@ -37,7 +37,9 @@ def filling(skin: Skin, shape: object) -> np.ndarray:
     return faces[signed_distance(shape, x[faces].mean(axis=1)) < 0.0]
 
 
-def in_view(shape: Shape, camera: Camera, position: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def in_view(
+    shape: Shape, camera: Camera, position: np.ndarray, rotation: np.ndarray, moves: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Vertices, shape (n, 3), and faces, shape (m, 3), of the part of an obstacle that is in view at any moment.
 
     Args:
@@ -45,12 +47,13 @@ def in_view(shape: Shape, camera: Camera, position: np.ndarray, rotation: np.nda
         camera: The view.
         position: Positions of the obstacle at all moments [m], shape (n_frames, 3).
         rotation: Rotations of the obstacle at all moments, shape (n_frames, 3, 3).
+        moves: Whether the obstacle may come into view from outside.
     """
     dim = len(camera.axes)
     corners = box_corners(*camera.box) - position[:, None, :dim]
     local = (corners @ rotation[:, :dim, :dim]).reshape(-1, dim)
     box = local.min(axis=0), local.max(axis=0)
-    if len(position) > 1:  # it may come into view from outside
+    if moves:
         box = room_of(shape, box)
     if dim == 3:
         return surface(shape, *box)
