@@ -156,7 +156,7 @@ WRITES_NATIVELY = {
     "add_multiple": {0},
     "add_multiples": {0},
     "add_to": {0},
-    "combine": {0},
+    "combine_rows": {0},
     "deposit": {0},
     "factorise_at": {0, 1},
     "fetch": set(),

@@ -2,7 +2,7 @@
 
 Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
 groups of components that are stored together. These functions use the vector registers directly. On a GPU these
-functions are Warp's operators. `add_multiples`, `add_multiple` and `combine` are loops without strides and the tests
+functions are Warp's operators. `add_multiples`, `add_multiple` and `combine_rows` are loops without strides and the tests
 for negative indices in loops of Warp, which keep a CPU from vector instructions. `item`, `index`, `put` and `add_to`
 read and write flat arrays without this stride and this test, which are six instructions for each access on a CPU; an
 index out of range is not noticed. No function of this file has an adjoint: code that uses them has adjoints written by
@@ -14,7 +14,7 @@ import warp as wp
 from warpbots.numerics.scalars import NODE, matrix, real, vector
 
 __all__ = [
-    "add", "add_multiple", "add_multiples", "add_to", "combine", "deposit", "dot", "fetch", "index", "item", "multiply",
+    "add", "add_multiple", "add_multiples", "add_to", "combine_rows", "deposit", "dot", "fetch", "index", "item", "multiply",
     "multiply_add", "put", "scale", "subtract",
 ]  # fmt: skip
 
@@ -165,5 +165,5 @@ def add_multiple(a: wp.array[wp.float64], i: int, j: int, s: wp.float64, count: 
     for (int k = 0; k < count; ++k)
         p[k] = r * x[k] + t * y[k] + u * z[k];
 """)
-def combine(a: wp.array[wp.float64], i: int, b: wp.array[wp.float64], j: int, s: wp.vec3d, count: int):
+def combine_rows(a: wp.array[wp.float64], i: int, b: wp.array[wp.float64], j: int, s: wp.vec3d, count: int):
     """Write the combination with the weights s of three rows of `count` entries, which begin at b[j], to a[i + k]."""

@@ -15,7 +15,7 @@ solves it.
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
-from warpbots.numerics.simd import add_multiple, combine
+from warpbots.numerics.simd import add_multiple, combine_rows
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.projective.contact.borne_contacts import on_skin
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling
@@ -130,7 +130,9 @@ def write_equations(
         for a in range(3):
             row = start + (3 * i + a) * (size + 1)
             along = vec3(slope[a, 0], slope[a, 1], slope[a, 2])
-            combine(system.matrix, row, system.response, 9 * w * system.side * system.side + 3 * i * size, along, size)
+            combine_rows(
+                system.matrix, row, system.response, 9 * w * system.side * system.side + 3 * i * size, along, size
+            )
             for b in range(3):
                 system.matrix[row + 3 * i + b] = system.matrix[row + 3 * i + b] - beyond * along[b]
             system.matrix[row + 3 * i + a] = system.matrix[row + 3 * i + a] - own
