@@ -176,7 +176,7 @@ def find_step(system: ForceSystem, w: int, size: int):
 
 
 @wp.func
-def clear(system: ForceSystem, w: int, size: int):
+def clear_system(system: ForceSystem, w: int, size: int):
     """Set d to zero."""
     for j in range(size):
         system.change[w * 3 * system.side + j] = scalar(0.0)
@@ -215,7 +215,7 @@ def solve_few_kernel(
     write_response(
         topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, system_out, scaling[w], w, count,
     )  # fmt: skip
-    clear(system_out, w, 3 * count)
+    clear_system(system_out, w, 3 * count)
     enough = scalar(0.0)
     solved = int(0)
     for step in range(_STEPS):
@@ -268,7 +268,7 @@ def adj_solve_few_kernel(
     write_response(
         topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, system_out, scaling[w], w, count,
     )  # fmt: skip
-    clear(system_out, w, 3 * count)
+    clear_system(system_out, w, 3 * count)
     size = 3 * count
     first = w * topology.contacts
     entry = w * topology.stride + topology.first
