@@ -3,10 +3,10 @@
 Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
 groups of components that are stored together. These functions use the vector registers directly. On a GPU these
 functions are Warp's operators. `add_multiples`, `add_multiple` and `combine_rows` are loops without strides and the
-tests for negative indices in loops of Warp, which keep a CPU from vector instructions. `item`, `index`, `put` and `add_to`
-read and write flat arrays without this stride and this test, which are six instructions for each access on a CPU; an
-index out of range is not noticed. No function of this file has an adjoint: code that uses them has adjoints written by
-hand.
+tests for negative indices in loops of Warp, which keep a CPU from vector instructions. `item`, `index`, `put` and
+`add_to` read and write flat arrays without this stride and this test, which are six instructions for each access on a
+CPU; an index out of range is not noticed. No function of this file has an adjoint: code that uses them has adjoints
+written by hand.
 """
 
 import warp as wp

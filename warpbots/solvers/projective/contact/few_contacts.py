@@ -141,7 +141,7 @@ def write_equations(
 
 
 @wp.func
-def find_step(system: ForceSystem, w: int, size: int):
+def find_newton_step(system: ForceSystem, w: int, size: int):
     """Solve the linear system by elimination with partial pivoting, and add the solution to d; 1 if it is regular."""
     width = size + 1
     start = w * size_of(system)
@@ -225,7 +225,7 @@ def solve_few_kernel(
         if largest <= enough:
             solved = 1
             break
-        if find_step(system_out, w, 3 * count) == 0:
+        if find_newton_step(system_out, w, 3 * count) == 0:
             break
     system_out.solved[w] = solved
     if solved == 1:
@@ -291,7 +291,7 @@ def adj_solve_few_kernel(
                 system_out.matrix[row + 3 * i + b] = system_out.matrix[row + 3 * i + b] - L[a, b]
             system_out.matrix[row + 3 * i + a] = system_out.matrix[row + 3 * i + a] + scalar(1.0)
             system_out.matrix[row + size] = missing[a]
-    system_out.solved[w] = find_step(system_out, w, size)
+    system_out.solved[w] = find_newton_step(system_out, w, size)
     if system_out.solved[w] == 1:
         for i in range(count):
             j = entry + contacts_out.order[first + i]
