@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,68 @@ def test_no_kernel_is_left_out(launched):
                 if (path, node.name) not in met:
                     left.append(f"{path.name}: {node.name}")
     assert not left, "\n".join(left)
+
+
+STUB = "reverse mode disabled"
+"""What Warp writes into an adjoint that it leaves out, of a function that it takes for one without a backward pass."""
+
+
+def adjoints_left_out(code: str) -> set[tuple[str, str]]:
+    """Functions of a module that call an adjoint without code, and these adjoints."""
+    parts = re.split(r"\n(?=static|inline|template|extern|WP_API|CUDA_CALLABLE)", code)
+    named = [(match.group(1), part) for part in parts if (match := re.search(r"\b(\w+)\(", part))]
+    stubs = {name for name, part in named if STUB in part}
+    full = {name for name, part in named if STUB not in part}  # another function may have the name of an adjoint
+    return {
+        (name, called)
+        for name, part in named
+        if STUB not in part
+        for called in re.findall(r"\b(adj_\w+)\(", part)
+        if called in stubs - full
+    }
+
+
+def value_and_slope(number: int) -> tuple[wp.Kernel, wp.Kernel]:
+    """Kernels of one module for a function and its derivative; the number decides which of them is built first."""
+    module, scale = wp.get_module(f"test_adjoints_{number}"), wp.constant(float(number + 1))
+
+    @wp.func
+    def square(x: float):
+        return x * x
+
+    @wp.func
+    def twice(x: float):
+        return 2.0 * square(x)
+
+    @wp.kernel(module=module, enable_backward=False)
+    def value(x: wp.array[float], y: wp.array[float]):
+        y[wp.tid()] = scale * twice(x[wp.tid()])
+
+    @wp.kernel(module=module, enable_backward=False)
+    def slope(x: wp.array[float], y: wp.array[float]):
+        y[wp.tid()] = wp.grad(twice)(x[wp.tid()])
+
+    return value, slope
+
+
+def test_adjoints_that_warp_leaves_out_are_seen(tmp_path):
+    """If the kernel of the value is built first, `wp.grad` of a function that calls another function is zero."""
+    seen = []
+    for number in range(8):
+        kernels = value_and_slope(number)  # a module has the kernels that live
+        wp.compile_aot_module(kernels[0].module, arch=90, module_dir=tmp_path / str(number), use_ptx=True)
+        seen += adjoints_left_out(next((tmp_path / str(number)).glob("*.cu")).read_text())
+    if not seen:
+        pytest.skip("this Warp writes every adjoint")
+    assert all("twice" in name and "square" in called for name, called in seen)
+
+
+@pytest.mark.slow
+def test_every_adjoint_that_is_called_has_code(launched):
+    """Or a gradient would be zero without a word."""
+    sources = {Path(file).with_suffix("").with_suffix(".cu") for *_, file in launched}
+    found = {source.name: left for source in sources if (left := adjoints_left_out(source.read_text()))}
+    assert len(sources) > 50 and not found
 
 
 def compiled(kernel: wp.Kernel, arch: int, folder: Path) -> str:
