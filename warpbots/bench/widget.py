@@ -3,12 +3,12 @@
 import atexit
 import base64
 import io
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpbots.notebook_cells import in_notebook
+from warpbots.view.notebook import is_static
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
@@ -33,7 +33,7 @@ def show(bench: "Bench") -> None:
     """
     from IPython.display import display
 
-    still = os.environ.get("WARPBOTS_STATIC", "") not in ("", "0") or not in_notebook()
+    still = is_static() or not in_notebook()
     if still:
         display(_picture(bench), raw=True)
         return

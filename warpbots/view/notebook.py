@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-__all__ = ["View", "live_view", "mimebundle", "show"]
+__all__ = ["View", "is_static", "live_view", "mimebundle", "show"]
 
 _PICTURES = 6  # pictures in a film strip
 
@@ -81,7 +81,7 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
         ValueError: `every` is below 1, or there is no such world.
     """
     steps, text = moments(trajectory, every), repr(trajectory)
-    if _static() or not in_notebook():
+    if is_static() or not in_notebook():
         return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
     if "k3d" in missing_packages():
         picture = strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world))
@@ -121,5 +121,6 @@ def mimebundle(trajectory: "Trajectory[Any]") -> dict:
     return show(trajectory)._repr_mimebundle_()
 
 
-def _static() -> bool:
+def is_static() -> bool:
+    """Whether the environment variable ``WARPBOTS_STATIC`` asks for pictures alone."""
     return os.environ.get("WARPBOTS_STATIC", "") not in ("", "0")
