@@ -173,7 +173,11 @@ SCENES = {
 @pytest.mark.verification
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_step_and_its_gradient_are_those_of_one_thread(scene, monkeypatch):
-    """As many iterations in each of two worlds, and the same end and gradient to rounding."""
+    """The same end and gradient to rounding in each of two worlds, for as many iterations.
+
+    One more or fewer is allowed: a residual that ends next to the tolerance falls on either side of it by the order
+    in which a processor adds.
+    """
 
     def run() -> tuple:
         sim = Simulation(SCENES[scene](), ProjectiveDynamics(0.04, tolerance=1e-11), 5e-3, worlds=2)
@@ -189,7 +193,7 @@ def test_a_step_and_its_gradient_are_those_of_one_thread(scene, monkeypatch):
     for module in CHOOSE:
         monkeypatch.setattr(module, "parallel", lambda device: True)
     found = run()
-    assert np.array_equal(found[0], expected[0])
+    assert np.abs(found[0].astype(int) - expected[0]).max() <= 1
     torch.testing.assert_close(found[1], expected[1], rtol=0.0, atol=1e-11)
     torch.testing.assert_close(found[2], expected[2], rtol=0.0, atol=1e-8 * expected[2].abs().max().item())
 
