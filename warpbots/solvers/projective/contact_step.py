@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.contact.moving_frames import MovingPoses
-from warpbots.numerics import copy, if_then, launch, launch_lanes
+from warpbots.numerics import copy, if_then, launch, launch_lanes, real
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.projective import wrenches
 from warpbots.solvers.projective.bones_step import Skeleton
@@ -23,6 +23,7 @@ from warpbots.solvers.projective.contact import (
     pairs,
 )
 from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
+from warpbots.solvers.projective.contact.contacts_without_gradient import loosest
 from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.detection_step import Detection
 from warpbots.solvers.projective.elements import nodes
@@ -223,10 +224,15 @@ class ContactStep:
         inputs = [self._model.pairs, *self._surfaces, self._x, u]
         self._all(contact_adjoint.differentiate_contacts_kernel, inputs, [self._arrays.contacts], 3)
 
-    def refuse_detached(self, u: wp.array) -> None:
-        """Mark the adjoint as not converged in worlds in which a contact at the end `u` has no gradient."""
-        outputs = [self._matrix.iteration.progress]
-        self._pairs(contacts_without_gradient.detached_kernel, [u, self._arrays.contacts], outputs)
+    def refuse_detached(self, u: wp.array, tolerance: float) -> None:
+        """Mark the adjoint as not converged in worlds in which a contact at the end `u` has no gradient.
+
+        Args:
+            u: Displacements and forces at the end.
+            tolerance: Tolerance of the step [mean edges].
+        """
+        inputs = [real(loosest(tolerance)), u, self._arrays.contacts]
+        self._pairs(contacts_without_gradient.detached_kernel, inputs, [self._matrix.iteration.progress])
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add the contribution of contacts to the residual of the adjoint `z` at the end `u`."""

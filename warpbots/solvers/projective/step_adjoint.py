@@ -72,7 +72,7 @@ def step_adjoint(
     if wrenches is not None:
         wrenches.seed(end)
     solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit, wrenches)
-    contact.refuse_detached(u)
+    contact.refuse_detached(u, tolerance)
     contact.forbid_shortage()
     inputs = [sizes.stride, it.progress.found]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)

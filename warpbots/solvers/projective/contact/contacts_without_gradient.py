@@ -17,10 +17,19 @@ from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of,
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
-__all__ = ["detached_kernel", "end_planes_kernel"]
+__all__ = ["detached_kernel", "end_planes_kernel", "loosest"]
 
 _vec = vector(3)
-_LOOSE = wp.constant(real(1e-3))  # largest error of a normal or a weight in a gradient
+_MOST, _TOLERANCES = 1e-3, 1e3
+
+
+def loosest(tolerance: float) -> float:
+    """Largest error of a normal or a weight in a gradient [1], for the `tolerance` of a step [mean edges].
+
+    The error of a gradient can be a hundred times as large: at half a thousandth it was 5 %. Planes that settle end a
+    hundred times nearer, and planes that do not settle end farther away.
+    """
+    return min(_MOST, _TOLERANCES * tolerance)
 
 
 @wp.kernel(enable_backward=False)
@@ -62,6 +71,7 @@ def detached_kernel(
     pairs: PairArrays,
     first: int,
     # state
+    loose: real,
     z: wp.array[NODE],
     # work
     contacts: ContactArrays,
@@ -81,5 +91,5 @@ def detached_kernel(
     if pairs.kind[m] != HELD:
         off = wp.length(contacts.end_weight[k] - pairs.weight[m])
         change = wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
-    if not (change <= _LOOSE):
+    if not (change <= loose):
         progress_out.found[w] = 0

@@ -37,6 +37,7 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     NONE,
     HitArrays,
     PairArrays,
+    both_rigid,
     clearance_of,
     has_failed,
     margin_of,
@@ -120,10 +121,13 @@ def path_boxes_kernel(
 
 @wp.func
 def inside(kind: int, weight: _vec4):
-    """Whether the nearest points are inside both sides, away from the borders; of a face, one edge is included."""
+    """Whether the nearest points are inside both sides: of two edges away from their ends, of a face with its border.
+
+    Faces share their borders, and `same_plane` keeps one of them; without borders, neither would take a vertex there.
+    """
     least = wp.min(-weight[2], -weight[3])
     if kind == FACE:
-        least = wp.min(least, -weight[1]) + real(2.0) * _END  # faces share their edges: one of two has to take it
+        least = wp.min(least, -weight[1]) + real(2.0) * _END
     else:
         least = wp.min(least, wp.min(weight[0], weight[1]))
     return int(least >= _END)
@@ -185,7 +189,7 @@ def rests(pairs: PairArrays, islands: Islands, w: int, i: int):
 @wp.func
 def examine(
     pairs: PairArrays, islands: Islands, control: SearchControl, x: wp.array[_vec], u: wp.array[NODE], w: int,
-    kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
+    kind: int, node: wp.vec4i, key: wp.int64, spare: int, within: real, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
     """List a pair whose sides would pass through each other or end too near; returns 1 if they pass but are not listed.
 
@@ -221,8 +225,10 @@ def examine(
     passes = int(t <= _ONE)
     if passes == 0:
         t = _ONE
-        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= real(0.999) * clearance:
+        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= within * clearance:
             return 0
+    if spare == 1 and lost == 0 and passes * hold == 0:
+        return passes
     a = a + t * ua
     b = b + t * ub
     c = c + t * uc
@@ -283,6 +289,7 @@ def find_faces_kernel(
     # model
     pairs: PairArrays,
     # state
+    within: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # work
@@ -315,8 +322,9 @@ def find_faces_kernel(
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
+            spare = int(pairs.level[k] == 1 and both_rigid(pairs, i, f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, FACE, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, FACE, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -340,6 +348,7 @@ def find_edges_kernel(
     # model
     pairs: PairArrays,
     # state
+    within: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # work
@@ -372,8 +381,9 @@ def find_edges_kernel(
         if j > k and apart and not needless(pairs, k, j):
             node = wp.vec4i(e[0], e[1], f[0], f[1])
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
+            spare = int(pairs.flat[k] + pairs.flat[j] > 0 and both_rigid(pairs, e[0], f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, EDGES, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, EDGES, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
