@@ -55,6 +55,7 @@ __all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxe
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _HOLD = wp.constant(2)  # searches after which a pair that still passes is held in any case
+_SETTLED = wp.constant(8)  # searches in which the plane of a contact may rotate to its final place
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
 _PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
@@ -267,7 +268,8 @@ def examine(
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
             if wp.dot(pairs.normal[first + slot], end) >= _SEPARATE * clearance:
                 return 0  # it ends on the side on which it began, however far its skin yields
-        if (passes == 0 or hold == 0) and was != NONE:
+        settles = lost == 0 and most_of(pairs, islands, control.rounds, w, node[0], node[3]) < _SETTLED
+        if (passes == 0 or settles) and was != NONE:
             return 0
         if hold == 1:  # its plane did not stop it: take the plane of the present contact
             became = wp.where(was > NEAREST, HELD, NEAREST + kind)
