@@ -90,8 +90,8 @@ class ProjectiveDynamics:
     No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite in an inverted
     element, but no motion leads to such a state, and the result would depend on the path of the iteration.
 
-    A gradient through a contact whose plane was frozen within a step is refused; corners on edges rarely need a frozen
-    plane.
+    A gradient through a contact whose plane was frozen within a step, or had not settled at its end, is refused, and
+    the message names the contact; corners on edges rarely need a frozen plane.
 
     Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
     faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction only.

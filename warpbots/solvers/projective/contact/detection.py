@@ -194,6 +194,9 @@ def examine(
 ):  # fmt: skip
     """List a pair whose sides would pass through each other or end too near; returns 1 if they pass but are not listed.
 
+    A `spare` pair, inside a flat part of two rigid surfaces, is listed only if its sides still pass through each other
+    after other pairs have become contacts, or if surfaces intersect: otherwise a corner or a ridge touches, too.
+
     At first a pair is listed only if its nearest points are inside both sides, and its plane is perpendicular to the
     shortest connection. If sides still pass through each other when all such pairs are contacts, their pair is listed
     in any case. A pair that ends far within the clearance, such as two tips, is always listed. The first search also
