@@ -117,7 +117,8 @@ class ProjectiveDynamics:
             they pass through one another.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
-            iterations.
+            iterations. A long step, such as 1/30 s for a soft block that slides, may then end in another equilibrium,
+            with elements compressed to a third; compare it with a step of half the length.
         elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending.
             None takes linear tetrahedra, and warns of slender parts and walls with so few elements across that the
             bending stiffness is too large by a fifth or more; the warning gives the figure, the place and the remedy.
