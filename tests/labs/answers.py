@@ -6,13 +6,31 @@ WRONG = {
         "steps_per_period": "steps_per_period = 10",
         "length_of": "def length_of(record):\n    return 1.0",
     },
+    "04_gradients_and_traps": {
+        "taylor_order": "def taylor_order(f, gradient, x, direction):\n    return 2.0",
+        "loss": "loss = wrong_loss",
+        "checkpoints": "k = length // 2\ntimes = 2.0",
+    },
+    "08_contact_and_friction": {
+        "friction_of": "def friction_of(slid):\n    return slid(0.7) / 0.25",
+        "way": "way = speed**2 / (2 * g * friction)",
+        "frequency": "frequency = math.sqrt(g / amplitude) / (2 * math.pi)",
+    },
 }
 
 UNITS = {
     "01_springs_and_time": {
         "largest_step": ("return 2.0 / fastest", "return 2.0e3 / fastest"),  # ms
-        "steps_per_period": ("steps_per_period = 16", "steps_per_period = 16.0"),  # has none: stays right
         "length_of": ("(2 * math.pi * f)", "f"),  # Hz for rad/s
     },
+    "04_gradients_and_traps": {
+        "taylor_order": ("log10", "log"),
+        "loss": ("(stretch - 0.2)", "(100 * stretch - 20.0)"),  # cm
+    },
+    "08_contact_and_friction": {
+        "friction_of": ("math.radians(45.0)", "45.0"),
+        "way": ("math.radians(degrees)", "degrees"),
+        "frequency": (" / (2 * math.pi)", ""),  # rad/s
+    },
 }
-"""What is replaced in the solution, and by what."""
+"""The part of a solution that is replaced, and its replacement. Answers without a unit are left out."""

@@ -207,7 +207,10 @@ def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]
     except DeadKernelError:
         ended = next((c.id for c in notebook.cells if c.cell_type == "code" and c.execution_count is None), "the end")
         return [f"the kernel ended at cell {ended}: out of memory, or a crash; later cells have no points"]
-    return []
+    stopped = [
+        cell.id for cell in notebook.cells for output in cell.get("outputs", []) if output.get("ename") == "KeyboardInterrupt"
+    ]
+    return [f"cell {name} took longer than {timeout:g} s and was stopped" for name in stopped]
 
 
 def _fault(check: Any) -> str | None:
@@ -216,8 +219,6 @@ def _fault(check: Any) -> str | None:
         return "not run"
     for output in check.outputs:
         if output.output_type == "error":
-            if output.ename == "KeyboardInterrupt":
-                return "took too long"
             return output.evalue if output.ename == "WrongAnswer" else f"{output.ename}: {output.evalue}"
     return None
 
