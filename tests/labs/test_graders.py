@@ -42,9 +42,9 @@ def answers_and_points():
 def run(*words, folder, **environment):
     """Run a program of this environment, whose folder of programs comes first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, env=os.environ | {"PATH": path} | environment
-    )  # fmt: skip
+    given = os.environ | {"PATH": path} | environment
+    program = [sys.executable, "-m", *words]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, env=given, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -72,7 +72,10 @@ def test_nbgrader(course):
         nbformat.write(fill_in(lab, blank, student, answers), path)
     run("nbgrader", "autograde", "small", folder=folder)
     run("nbgrader", "export", folder=folder)
-    table = {row["student_id"]: float(row["score"]) for row in csv.DictReader((folder / "grades.csv").read_text().splitlines())}
+    table = {
+        row["student_id"]: float(row["score"])
+        for row in csv.DictReader((folder / "grades.csv").read_text().splitlines())
+    }
     assert table == {student: sum(points) for student, (_, points) in answers_and_points().items()}
 
 
@@ -88,6 +91,7 @@ def test_otter(course):
         nbformat.write(fill_in(lab, blank, student, answers), folder / f"{student}.ipynb")
         out = folder / student
         out.mkdir()
-        run("otter", "run", "-a", str(autograder), "-o", str(out), f"{student}.ipynb", folder=folder, WARPBOTS_STUDENT=student)
+        words = ["run", "-a", str(autograder), "-o", str(out), f"{student}.ipynb"]
+        run("otter", *words, folder=folder, WARPBOTS_STUDENT=student)
         found = {test["name"]: test.get("score") for test in json.loads((out / "results.json").read_text())["tests"]}
         assert [found[name] for name in questions(lab)] == list(points)

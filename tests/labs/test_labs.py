@@ -11,7 +11,7 @@ from submissions import hand_in, submission
 from warpbots import cli
 from warpbots.labs import Numbers, forms, grade, source
 
-SMALL = '''\
+SMALL = """\
 # %% [markdown]
 # # A small lab
 #
@@ -55,7 +55,7 @@ check("Question 2", lambda double: double(3) == 6, "Two times.")
 
 # %% [markdown] open="why" points=4
 # *Your answer.*
-'''
+"""
 
 
 @pytest.fixture
@@ -138,7 +138,11 @@ def test_nbgrader_is_told_what_is_graded(small):
     assert {name: data["points"] for name, data in cells.items() if data.get("grade")} == {
         "check-area": 3, "check-double": 2, "open-why": 4
     }  # fmt: skip
-    assert [name for name, data in cells.items() if data.get("solution")] == ["answer-area", "answer-double", "open-why"]
+    assert [name for name, data in cells.items() if data.get("solution")] == [
+        "answer-area",
+        "answer-double",
+        "open-why",
+    ]
     assert cells["cell-1"] == {}  # the student's name is neither graded nor locked
 
 

@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 02, [springs](../02_springs.ipynb).
 #
-# ![Masses in a row, joined by springs; a clamped beam whose tip swings](drawings/springs_and_time.svg)
+# ![Masses in a row, joined by springs; a clamped beam whose tip swings](../../docs/drawings/lattice.svg)
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it, so that your neighbour's answers are not yours.
 
@@ -70,6 +70,7 @@ print("springs [N/m]:", own_stiffness)
 #
 # *Predict first:* two masses of 1 kg on a spring of 100 N/m. What is the largest step? (Your function should agree.)
 
+
 # %% answer="largest_step"
 def largest_step(mass, stiffness):
     "The longest stable step [s] of a chain of masses [kg] on springs [N/m]."
@@ -93,7 +94,11 @@ check("Question 1", lambda largest_step: right_step(largest_step, own_mass, own_
 ### BEGIN HIDDEN TESTS
 drawn = np.random.default_rng(mine.seed("other chains"))
 others = [(drawn.uniform(0.05, 2.0, n), drawn.uniform(10.0, 2000.0, n - 1)) for n in (2, 5, 12)]
-check("Question 1", lambda largest_step: all(right_step(largest_step, m, k) for m, k in others), f"{hint} Try other chains.")
+check(
+    "Question 1",
+    lambda largest_step: all(right_step(largest_step, m, k) for m, k in others),
+    f"{hint} Try other chains.",
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -134,6 +139,7 @@ steps_per_period = 16
 for _ in range(3):  # the law c / n^p holds better, the closer n is to the answer
     steps_per_period = math.ceil(steps_per_period * (error(steps_per_period) / target) ** (1 / order))
 ### END SOLUTION
+
 
 # %% check="steps_per_period" points=3
 def smallest(n):
@@ -181,6 +187,7 @@ labels = ax.set(xlabel="time [s]", ylabel="height of the tip [cm]", title="A bea
 # %% [markdown]
 # **Question 3 (5 points).** Write the function that finds the length [m] of a beam from its record. It will be tried on beams that you have not seen, between 0.7 and 1.3 m. The tolerance is 4 %. `spectrum(record, 0.01).peaks(1)` finds frequencies [Hz].
 
+
 # %% answer="length_of"
 def length_of(record):
     "The length [m] of the beam that was filmed."
@@ -201,7 +208,9 @@ hint = "Solve the formula for L. Which unit has your frequency, Hz or rad/s? Is 
 check("Question 3", lambda length_of: finds(length_of, 1.0, 1), hint)
 ### BEGIN HIDDEN TESTS
 secret = [mine.number("first beam", 0.7, 1.0), mine.number("second beam", 1.0, 1.3)]
-check("Question 3", lambda length_of: all(finds(length_of, length, 2) for length in secret), f"{hint} Try other lengths.")
+check(
+    "Question 3", lambda length_of: all(finds(length_of, length, 2) for length in secret), f"{hint} Try other lengths."
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 07, [gradients](../07_gradients.ipynb).
 #
-# ![States of a motion in a row, some of them kept; the gradient goes back from the loss](drawings/gradients_and_traps.svg)
+# ![States of a motion in a row, some of them kept; the gradient goes back from the loss](../../docs/drawings/gradient_chain.svg)
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it.
 
@@ -56,6 +56,7 @@ wb.view.film_strip(sim.rollout(None, steps, thrown(up, 12.0)), 4)
 #
 # **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order count. It will be tried with right gradients and with gradients that are 0.1 % wrong.
 
+
 # %% answer="taylor_order"
 def taylor_order(f, gradient, x, direction):
     "Order at which the remainder of f falls: 2 for its gradient at x; x and direction have the same shape."
@@ -88,6 +89,8 @@ def tells(taylor_order, f, gradient, x, direction, wrong_by):
 
 hint = "Rounding makes the remainder useless below 1e-16 / ε of f. What remains of f after g was taken off?"
 check("Question 1", lambda taylor_order: tells(taylor_order, distance, right, at, way, 0.5), hint)
+
+
 ### BEGIN HIDDEN TESTS
 def curved(x):
     return (x.square().sum() * torch.tensor(3.0)).sin() + x.prod()
@@ -96,7 +99,11 @@ def curved(x):
 point = torch.tensor([0.3, -0.2, 0.5], requires_grad=True)
 (slope,) = torch.autograd.grad(curved(point), point)
 ahead = torch.tensor([1.0, 0.5, -0.7])
-check("Question 1", lambda taylor_order: tells(taylor_order, curved, slope, point, ahead, 1e-1), f"{hint} Try other functions.")
+check(
+    "Question 1",
+    lambda taylor_order: tells(taylor_order, curved, slope, point, ahead, 1e-1),
+    f"{hint} Try other functions.",
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -120,6 +127,7 @@ def wrong_loss(velocity):
 
 # %% [markdown]
 # **Question 2 (4 points).** Write `loss`: the same values, and their gradient.
+
 
 # %% answer="loss"
 def loss(velocity):
@@ -187,6 +195,7 @@ times = ...
 k = round(length**0.5)
 times = 2.0
 ### END SOLUTION
+
 
 # %% check="checkpoints" points=3
 def least(k):

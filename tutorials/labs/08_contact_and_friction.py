@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 05, [projective dynamics](../05_projective_dynamics.ipynb).
 #
-# ![A block on a slope with weight, normal force and friction; the cone of friction](drawings/contact_and_friction.svg)
+# ![A block on a slope with weight, normal force and friction; the cone of friction](../../docs/drawings/contact_cone.svg)
 #
 # Coulomb's law: as long as a contact sticks, the tangential force $f_t$ stays within the cone $|f_t| \le \mu f_n$; as soon as it slides, $|f_t| = \mu f_n$, against the motion.
 #
@@ -71,6 +71,7 @@ labels = ax.set(xlabel="tilt [degrees]", ylabel="way in 0.25 s [cm]")
 #
 # *Predict first:* at which tilt does a block begin to slide, if $\mu = 0.5$? How far does it come in 0.25 s at 45 degrees?
 
+
 # %% answer="friction_of"
 def friction_of(slid):
     "The coefficient of friction of a table."
@@ -121,6 +122,7 @@ tilt = math.radians(degrees)
 way = speed**2 / (2 * g * (math.sin(tilt) + friction * math.cos(tilt)))
 ### END SOLUTION
 
+
 # %% check="way" points=3
 def comes():
     return run(300, 1 / 600, friction, tilt=-math.radians(degrees), speed=speed)[:, 0].max()
@@ -148,9 +150,7 @@ def slips(frequency):
     shake = wb.PrescribedMotion.sampled(
         lambda t: (amplitude * math.sin(2 * math.pi * frequency * t), 0.0, 0.0), duration, duration / 120
     )
-    plate = wb.Obstacle(
-        wb.shapes.HalfSpace((0, 0, 0), (0, 0, 1)), name="plate", motion=shake, friction=plate_friction
-    )
+    plate = wb.Obstacle(wb.shapes.HalfSpace((0, 0, 0), (0, 0, 1)), name="plate", motion=shake, friction=plate_friction)
     sim = wb.Simulation(wb.Scene([block], obstacles=[plate]), wb.ProjectiveDynamics(cell_size=0.05), dt=duration / 120)
     # it starts with the velocity of the plate
     start = torch.zeros_like(sim.state().position)
@@ -170,6 +170,7 @@ frequency = ...  # [Hz]
 ### BEGIN SOLUTION
 frequency = math.sqrt(plate_friction * g / amplitude) / (2 * math.pi)
 ### END SOLUTION
+
 
 # %% check="frequency" points=4
 def begins(frequency):

@@ -151,7 +151,8 @@ def _answered(cell: Any) -> str:
     """The text of a cell, without the blanks of an answer."""
     if "answer" not in cell.metadata:
         return cell.source
-    return "\n".join(line for line in cell.source.splitlines() if not re.fullmatch(r"\s*(\w+ = )?\.\.\.\s*(#.*)?", line))
+    blank = re.compile(r"\s*(\w+ = )?\.\.\.\s*(#.*)?")
+    return "\n".join(line for line in cell.source.splitlines() if not blank.fullmatch(line))
 
 
 def _otter_marker(found: re.Match[str]) -> str:

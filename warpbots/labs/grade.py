@@ -105,11 +105,12 @@ def grade(
 def _check_kernel() -> None:
     """Check that notebooks can be run here."""
     try:
-        import ipykernel
-        import nbclient
+        import ipykernel  # noqa: F401
+        import nbclient  # noqa: F401
     except ImportError as fault:
-        raise ImportError(f'grading runs notebooks, for which {fault.name} is missing: pip install "warpbots[labs]"') from fault
-    assert ipykernel and nbclient
+        raise ImportError(
+            f'grading runs notebooks, and {fault.name} is missing: pip install "warpbots[labs]"'
+        ) from fault
 
 
 def _grade_one(student: str, path: Path, lab: Lab, timeout: float) -> Grade:
@@ -207,9 +208,8 @@ def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]
     except DeadKernelError:
         ended = next((c.id for c in notebook.cells if c.cell_type == "code" and c.execution_count is None), "the end")
         return [f"the kernel ended at cell {ended}: out of memory, or a crash; later cells have no points"]
-    stopped = [
-        cell.id for cell in notebook.cells for output in cell.get("outputs", []) if output.get("ename") == "KeyboardInterrupt"
-    ]
+    outputs = [(cell.id, output) for cell in notebook.cells for output in cell.get("outputs", [])]
+    stopped = [name for name, output in outputs if output.get("ename") == "KeyboardInterrupt"]
     return [f"cell {name} took longer than {timeout:g} s and was stopped" for name in stopped]
 
 

@@ -53,8 +53,8 @@ def read(path: str | Path) -> Lab:
 
     The file is in the percent format of jupytext. A cell ``# %% answer="mass"`` holds the answer to a question, with
     blocks from ``### BEGIN SOLUTION`` to ``### END SOLUTION`` that students do not see. The next marked cell,
-    ``# %% check="mass" points=3``, judges it; its blocks from ``### BEGIN HIDDEN TESTS`` to ``### END HIDDEN TESTS`` are
-    for graders alone. A text ``# %% [markdown] open="why" points=4`` is where students write prose.
+    ``# %% check="mass" points=3``, judges it; its blocks from ``### BEGIN HIDDEN TESTS`` to ``### END HIDDEN TESTS``
+    are for graders alone. A text ``# %% [markdown] open="why" points=4`` is where students write prose.
 
     Raises:
         ImportError: jupytext is not installed.
@@ -64,7 +64,7 @@ def read(path: str | Path) -> Lab:
     """
     path = Path(path)
     if path.suffix != ".py":
-        raise ValueError(f"{path}: the source of a lab is a Python file (.py); this is {path.suffix or 'without ending'}")
+        raise ValueError(f"{path}: the source of a lab is a Python file, with the ending .py")
     try:
         import jupytext
     except ImportError as fault:
@@ -106,9 +106,10 @@ def _attach_pictures(path: Path, cell: Any) -> None:
     for picture in re.findall(r"!\[[^\]]*\]\(([^):]+)\)", cell.source):
         file = path.parent / picture
         if not file.is_file():
-            raise FileNotFoundError(f"{path}: there is no picture {file}; correct the path, which is relative to the lab")
+            raise FileNotFoundError(f"{path}: there is no picture {file}; its path is relative to the lab")
         kind = mimetypes.guess_type(file)[0]
-        data = file.read_text(encoding="utf-8") if file.suffix == ".svg" else base64.b64encode(file.read_bytes()).decode()
+        is_text = file.suffix == ".svg"
+        data = file.read_text(encoding="utf-8") if is_text else base64.b64encode(file.read_bytes()).decode()
         cell.setdefault("attachments", {})[file.name] = {kind: data}
         cell.source = cell.source.replace(f"({picture})", f"(attachment:{file.name})")
 

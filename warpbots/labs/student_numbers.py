@@ -20,9 +20,9 @@ class Numbers:
         ValueError: The name is empty. Or, while grading: the notebook has the name of another student than the one who
             handed it in.
 
-    A grader knows who handed a notebook in: from the environment variable ``WARPBOTS_STUDENT``, or, under nbgrader, from
-    the name of the folder. A notebook with a neighbour's name is then refused instead of graded with the neighbour's
-    numbers.
+    A grader knows who handed a notebook in: from the environment variable ``WARPBOTS_STUDENT``, or, under nbgrader,
+    from the name of the folder. A notebook with a neighbour's name is then refused instead of graded with the
+    neighbour's numbers.
     """
 
     def __init__(self, student: str, lab: str):
@@ -54,10 +54,10 @@ class Numbers:
             ValueError: `low` is not below `high`, or a bound has more than `digits` significant digits.
         """
         if not low < high or digits < 1:
-            raise ValueError(f"number {name!r}: low must be below high and digits at least 1, got {low}, {high}, {digits}")
+            raise ValueError(f"number {name!r}: low must be below high, digits at least 1; got {low}, {high}, {digits}")
         for bound in (low, high):
             if _rounded(bound, digits) != bound:
-                raise ValueError(f"number {name!r}: {bound} has more than {digits} significant digits; give more digits")
+                raise ValueError(f"number {name!r}: {bound} has more than {digits} significant digits; raise digits")
         return _rounded(low + (high - low) * self.fraction(name), digits)
 
     def fraction(self, name: str) -> float:
