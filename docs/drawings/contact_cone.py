@@ -41,7 +41,7 @@ def draw() -> Drawing:
         if left > 0:
             d.arrow(view((0.5, 0.33)), view((0.5 + left, 0.33)), "purple", 4)
             d.text(view((0.5 + left / 2, 0.42)), "*v*_{t}", "purple")
-        d.text(view(force * 1.02 + (0.06, -0.06)), "*λ*", "orange", 25, anchor="start", bold=True)
+        d.text(view(force * 1.02 + (0.09, -0.02)), "*λ*", "orange", 25, anchor="start", bold=True)
         d.circle(view((0, 0)), 5, "ink")
         d.text((centre, 40), title, bold=True, size=25)
         d.text((centre, 354), law)

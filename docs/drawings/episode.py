@@ -26,7 +26,7 @@ def draw() -> Drawing:
         "method.",
         430,
     )
-    d.labelled((16, 20), (132, 74), "Scene", below="data, in SI units")
+    d.labelled((16, 20), (132, 74), "Scene", below="in SI units")
     d.labelled((216, 20), (132, 74), "Model", below="arrays")
     d.text((182, 44), "build", size=19)
     d.arrow((152, 60), (212, 60), "ink", 3)

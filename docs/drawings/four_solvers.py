@@ -26,10 +26,10 @@ def draw() -> Drawing:
         "A bent finger, held at its left end, in four discretisations: particles of the material point method with "
         "the cells of the grid behind them, a lattice of masses and springs, finite elements, and rigid links on "
         "joints.",
-        470,
+        494,
     )
     places = {"MPM: particles and a grid": (52, 60), "springs: a lattice": (402, 60)}
-    places |= {"projective dynamics: elements": (52, 290), "articulated: links on joints": (402, 290)}
+    places |= {"projective dynamics: elements": (52, 314), "articulated: links on joints": (402, 314)}
     for words, (x, y) in places.items():
         d.text((x + 122, y - 24), words, size=19, bold=True)
         d.line([(x, y), (x - 26, y), (x - 26, y + 92), (x, y + 92)], "grey", 1.5, fill="wash", closed=True)
@@ -37,8 +37,8 @@ def draw() -> Drawing:
     grid, _ = nodes(4)
     cell = HEIGHT / 4
     k = np.arange(17) * cell
-    rows = [[(0, y), (LENGTH, y)] for y in 2 * cell - np.arange(13) * cell]
-    d.segments(view[0](np.array(rows + [[(x, 2 * cell), (x, -10 * cell)] for x in k])), "faint", 1)
+    rows = [[(0, y), (LENGTH, y)] for y in 2 * cell - np.arange(11) * cell]
+    d.segments(view[0](np.array(rows + [[(x, 2 * cell), (x, -8 * cell)] for x in k])), "faint", 1)
     quarter = (np.stack(np.meshgrid(np.arange(32), np.arange(8), indexing="ij"), -1).reshape(-1, 2) + 0.5) / 2 * cell
     for p in bent(quarter - (0, HEIGHT / 2)):
         d.circle(view[0](p), 3.2, "blue")

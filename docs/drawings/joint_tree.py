@@ -56,7 +56,7 @@ def draw() -> Drawing:
             d.line(view(p + 0.4 * np.stack([np.cos(t), np.sin(t)], -1)), "orange", 2.5)
             d.circle(view(p), 8, "paper", "ink", 2.5)
             between = p + 0.57 * np.array([np.cos(t[7]), np.sin(t[7])])
-            d.text(view(between) + (0, 7), f"*q*_{{{name}}}", "orange")
+            d.text(view(between - ((0.0, 0.0) if k else (0.18 * side, 0.0))) + (0, 7), f"*q*_{{{name}}}", "orange")
             before = heading
     tree = {"world": (520, 44), "palm": (520, 136), "upper": (430, 230), "lower": (430, 324)}
     right = {"upper ": (610, 230), "lower ": (610, 324)}

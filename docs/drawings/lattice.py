@@ -3,7 +3,7 @@
 import numpy as np
 from canvas import Drawing, View
 
-CELLS, LOAD = (8, 2), 0.0048  # force at each mass of the end, per stiffness of an edge and spacing
+CELLS, LOAD = (8, 2), 0.0144  # force, per stiffness of an edge and spacing
 
 
 def springs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -25,7 +25,8 @@ def springs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def equilibrium(rest: np.ndarray, ends: np.ndarray, stiffness: np.ndarray) -> np.ndarray:
     """Positions at which springs and load balance, by Newton's method; the left end is held."""
     length = np.linalg.norm(np.subtract(*rest[ends.T]), axis=1)
-    load = np.where(rest[:, :1] == CELLS[0], [[0.0, -LOAD]], 0.0)
+    load = np.zeros_like(rest)
+    load[CELLS[0], 1] = -LOAD  # at the lower right corner
     free = np.repeat(rest[:, 0] > 0, 2)
     x = rest.copy()
     for share in (*np.linspace(0.1, 1.0, 10), 1.0, 1.0, 1.0):
@@ -50,7 +51,7 @@ def draw() -> Drawing:
     """The cantilever and the cell."""
     d = Drawing(
         "A lattice of masses and springs",
-        "Left: a cantilever of masses and springs, held at its left end and loaded at its right end, in equilibrium. "
+        "Left: a cantilever of masses and springs, held at its left end and loaded at its lower right corner, in equilibrium. "
         "Springs above the middle are stretched, those below it are compressed. Right: one cell, with springs along "
         "its edges and diagonals.",
         310,
@@ -65,7 +66,7 @@ def draw() -> Drawing:
         d.segments(view(x[ends[(strain > low) & (strain <= high)]]), colour, 2.5)
     for p in x:
         d.circle(view(p), 5, "ink")
-    tip = x[rest[:, 0] == CELLS[0]][0]
+    tip = x[CELLS[0]]
     d.arrow(view(tip + (0.0, -0.15)), view(tip + (0.0, -1.15)), "purple", 4)
     d.text(view(tip + (-0.3, -1.05)), "load", "purple", anchor="end")
     d.text((166, 34), "stretched", "orange", bold=True)

@@ -19,7 +19,8 @@ ROWS = (
     ("/World/Actuators/pull", "warpbots:maxStress", "Muscle"),
 )
 """Path of a prim, an attribute of it, and what both become."""
-LEVEL = {"/World": 0, "bar": 1, "Shape": 2, "PhysicsMaterial": 2, "left": 2}
+ENDINGS = ("BodyAPI", "RegionAPI")
+LEVEL = {"World": 0, "Shape": 2, "PhysicsMaterial": 2, "left": 2}
 """Indentation by the name of a prim; scopes are left out."""
 
 
@@ -37,7 +38,8 @@ def stage(folder: str) -> Usd.Stage:
 
 def schema(prim: Usd.Prim) -> str:
     """The applied schema that says what the prim is, or its type."""
-    ours = [name for name in prim.GetAppliedSchemas() if name.endswith(("BodyAPI", "RegionAPI", "MuscleAPI", "ObstacleAPI"))]
+    applied = prim.GetMetadata("apiSchemas")
+    ours = [name for name in applied.GetAddedOrExplicitItems() if name.endswith(ENDINGS)] if applied else []
     return ours[0] if ours else prim.GetTypeName()
 
 
@@ -55,13 +57,13 @@ def draw() -> Drawing:
         for row, (path, attribute, record) in enumerate(ROWS):
             prim, y = written.GetPrimAtPath(path), 66 + 47 * row
             name = prim.GetName()
-            level = LEVEL.get(name, 0 if path == "/World" else 1)
+            level = LEVEL.get(name, 1)
             x = 20 + 40 * level
             if level:
                 d.line([(x - 24, y - 26 if row else y), (x - 24, y), (x - 8, y)], "faint", 2)
             d.text((x, y + 7), name, "blue", 19, "start", bold=True)
-            value = f"{attribute.split(':')[1]} = {prim.GetAttribute(attribute).Get():{'g' if name != 'floor' else ''}}" if attribute else ""
-            d.text((x + 11.5 * len(name) + 12, y + 7), value or schema(prim), "ink" if value else "grey", 19, "start")
+            value = f"{attribute.split(':')[1]} = {prim.GetAttribute(attribute).Get()}" if attribute else ""
+            d.text((268, y + 7), value.removesuffix(".0") or schema(prim), "ink" if value else "grey", 19, "start")
             d.arrow((520, y), (552, y), "grey", 2)
             d.text((560, y + 7), record, "green", 19, "start")
     return d
