@@ -21,8 +21,8 @@ def draw() -> Drawing:
         "The route of a cable",
         "Left: a cable runs through points of a finger, below its axis, to the end, where it is fixed. Right: the "
         "cable is pulled in, and the finger bends. The tension T is the same everywhere; on each point of the route "
-        "the cable pushes with the sum of the tensions on both sides, on the last one with the tension alone; the lengths of "
-        "the arrows are square roots of the forces.",
+        "the cable pushes with the sum of the tensions on both sides, on the last one with the tension alone. Arrows "
+        "are as long as the square root of a force.",
         340,
     )
     curvature = SHORTER / OFFSET  # at which the route is as long as the cable
@@ -44,11 +44,11 @@ def draw() -> Drawing:
             directions = np.diff(points, axis=0)
             directions /= np.linalg.norm(directions, axis=1)[:, None]
             forces = np.vstack([directions[1:] - directions[:-1], -directions[-1:]])
-            for p, force in zip(points[1:], forces):
-                d.arrow(view(p), view(p + 0.9 * np.sqrt(1 / np.linalg.norm(force)) * force), "purple", 3)
+            for p, force in zip(points[1:], forces, strict=True):
+                d.arrow(view(p), view(p + 0.65 * np.sqrt(1 / np.linalg.norm(force)) * force), "purple", 3)
     d.text((190, 58), "route")
     d.arrow((190, 66), (190, 126), "grey", 1.5)
-    d.text((190, 306), "length of the route: *R*")
-    d.text((530, 306), "cable: *L* = *R* (1 − *u*)")
+    d.text((190, 322), "length of the route: *R*")
+    d.text((530, 322), "cable: *L* = *R* (1 − *u*)")
     d.text((356, 168), "*T*", "orange", anchor="end")
     return d

@@ -48,7 +48,7 @@ def draw() -> Drawing:
         d.segments(camera(handles[pairs]), "faint", 1.5)
         for quad in visible[np.argsort(camera.depth(x[visible].mean(1)))]:
             d.line(camera(x[quad]), "blue", 0.8, fill="sky", closed=True)
-        for k, (handle, start) in enumerate(zip(handles, rest)):
+        for k, (handle, start) in enumerate(zip(handles, rest, strict=True)):
             changed = np.linalg.norm(handle - start) > 1e-9
             if k == side and changed:
                 d.arrow(camera(start), camera(handle - (0.06, 0, 0)), "orange", 3)

@@ -76,11 +76,19 @@ class Drawing:
 
     def segments(self, pairs: ArrayLike, colour: str = "ink", width: float = 2.0) -> Self:
         """Many straight lines, of shape (lines, 2 ends, 2)."""
-        path = "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in np.asarray(pairs, float))
+        path = "".join(
+            f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in np.asarray(pairs, float)
+        )
         return self._stroked("path", {"d": path}, colour, width, "", "")
 
     def arrow(
-        self, start: ArrayLike, end: ArrayLike, colour: str = "ink", width: float = 3.0, bend: float = 0.0, dash: str = ""
+        self,
+        start: ArrayLike,
+        end: ArrayLike,
+        colour: str = "ink",
+        width: float = 3.0,
+        bend: float = 0.0,
+        dash: str = "",
     ) -> Self:
         """An arrow; `bend` is the height of its arc to the left of its way, as a share of its length."""
         a, b = np.asarray(start, float), np.asarray(end, float)
@@ -91,14 +99,18 @@ class Drawing:
         foot = b - head * tip
         d = f"M{number(a[0])} {number(a[1])}Q{number(middle[0])} {number(middle[1])} {number(foot[0])} {number(foot[1])}"
         self._stroked("path", {"d": d}, colour, width, dash, "")
-        return self.line([b, foot + 0.42 * head * side, foot - 0.42 * head * side], colour, 1.0, fill=colour, closed=True)
+        return self.line(
+            [b, foot + 0.42 * head * side, foot - 0.42 * head * side], colour, 1.0, fill=colour, closed=True
+        )
 
     def circle(
         self, centre: ArrayLike, radius: float, fill: str = "", colour: str = "", width: float = 2.0, dash: str = ""
     ) -> Self:
         """A circle."""
         x, y = np.asarray(centre, float)
-        return self._stroked("circle", {"cx": number(x), "cy": number(y), "r": number(radius)}, colour, width, dash, fill)
+        return self._stroked(
+            "circle", {"cx": number(x), "cy": number(y), "r": number(radius)}, colour, width, dash, fill
+        )
 
     def box(
         self,
@@ -111,7 +123,7 @@ class Drawing:
     ) -> Self:
         """A rectangle from its upper left corner."""
         names = ("x", "y", "width", "height", "rx")
-        words = {name: number(value) for name, value in zip(names, (*corner, *size, radius))}
+        words = {name: number(value) for name, value in zip(names, (*corner, *size, radius), strict=True)}
         return self._stroked("rect", words, colour, width, "", fill)
 
     def text(
@@ -208,9 +220,7 @@ class Camera(View):
         elevation: Angle of the camera above the horizon [degrees].
     """
 
-    def __init__(
-        self, origin: Sequence[float], scale: float, azimuth: float = -60.0, elevation: float = 22.0
-    ) -> None:
+    def __init__(self, origin: Sequence[float], scale: float, azimuth: float = -60.0, elevation: float = 22.0) -> None:
         super().__init__(origin, scale)
         a, e = np.radians((azimuth, elevation))
         self.toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])

@@ -19,7 +19,7 @@ def rectangle(x0: float, y0: float, x1: float, y1: float, pieces: int) -> np.nda
     """The corners and points between them on the sides of a rectangle, clockwise from the lower left corner."""
     t = np.linspace(0, 1, pieces, endpoint=False)
     corners = np.array([(x0, y0), (x0, y1), (x1, y1), (x1, y0), (x0, y0)])
-    return np.concatenate([a + t[:, None] * (b - a) for a, b in zip(corners, corners[1:])])
+    return np.concatenate([a + t[:, None] * (b - a) for a, b in zip(corners, corners[1:], strict=False)])
 
 
 def draw() -> Drawing:
@@ -32,19 +32,22 @@ def draw() -> Drawing:
         318,
     )
     outer, inner = rectangle(0, 0, LENGTH, HEIGHT, 40), rectangle(WALL, BASE, LENGTH - WALL, HEIGHT - WALL, 40)
-    for origin, curvature, words in (((50, 190), 0.0, "at rest: *p* = *p*_{0}"), ((394, 190), CURVATURE, "*p* > *p*_{0}")):
-        view = View(origin, 66 if curvature == 0 else 72)
+    for origin, curvature, words in (
+        ((50, 190), 0.0, "at rest: *p* = *p*_{0}"),
+        ((394, 190), CURVATURE, "*p* > *p*_{0}"),
+    ):
+        view = View(origin, 66)
         d.line(view(bent(outer, curvature)), "blue", 2, fill="sky", closed=True)
         d.line(view(bent(inner, curvature)), "blue", 2, fill="paper", closed=True)
         d.line(view(bent(np.stack([np.linspace(0, LENGTH, 41), np.zeros(41)], -1), curvature)), "ink", 5)
         d.line(view([(0, -0.25), (-0.4, -0.25), (-0.4, 1.25), (0, 1.25)]), "grey", 1.5, fill="wash", closed=True)
         d.text((origin[0] + 140, 300), words)
-    view = View((394, 190), 72)
+    view = View((394, 190), 66)
     wall = rectangle(WALL, BASE, LENGTH - WALL, HEIGHT - WALL, 6)
     there, following = bent(wall, CURVATURE), bent(np.roll(wall, -1, axis=0), CURVATURE)
     side = following - there
     normal = np.stack([-side[:, 1], side[:, 0]], -1)  # out of the chamber, as long as the piece of the wall
-    for middle, push in zip((there + following) / 2, normal):
+    for middle, push in zip((there + following) / 2, normal, strict=True):
         if np.linalg.norm(push) > 0.3:
             d.arrow(view(middle - 0.33 * push), view(middle - 0.02 * push), "orange", 2.5)
     for at in (0, 12):  # the short walls at the ends, six pieces each

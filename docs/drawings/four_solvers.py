@@ -46,7 +46,7 @@ def draw() -> Drawing:
     x = bent(grid)
     a, b, c, e = x[:-1, :-1], x[1:, :-1], x[:-1, 1:], x[1:, 1:]
     pairs = [x[:-1], x[1:], x[:, :-1], x[:, 1:], a, e, b, c]
-    for one, other in zip(pairs[::2], pairs[1::2]):
+    for one, other in zip(pairs[::2], pairs[1::2], strict=True):
         d.segments(view[1](np.stack([one.reshape(-1, 2), other.reshape(-1, 2)], 1)), "orange", 1.5)
     for p in x.reshape(-1, 2):
         d.circle(view[1](p), 3.5, "ink")
@@ -58,7 +58,7 @@ def draw() -> Drawing:
             for triangle in ((a, b, c), (a, c, e)) if (i + j) % 2 else ((a, b, e), (b, c, e)):
                 d.line(view[2](np.array(triangle)), "blue", 1.5, fill="sky", closed=True)
     hinges = bent(np.stack([np.linspace(0, LENGTH, 4), np.zeros(4)], -1))
-    for a, b in zip(hinges, hinges[1:]):
+    for a, b in zip(hinges, hinges[1:], strict=False):
         t = (b - a) / np.linalg.norm(b - a)
         side = 0.3 * np.array([-t[1], t[0]])
         d.line(view[3]([a + side, b + side, b - side, a - side]), "green", 2, fill="mint", closed=True)

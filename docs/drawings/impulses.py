@@ -26,7 +26,7 @@ def draw() -> Drawing:
     d = Drawing(
         "Exchange of impulses between matter and a rigid body",
         "Left: a rigid ball falls into particles of sand; those within reach are marked. Right: every particle that "
-        "the ball approaches gets an impulse along the normal and within the cone of friction, and the ball gets the "
+        "the ball approaches gets an impulse, here without friction along the normal, and the ball gets the "
         "opposite sum, so that momentum is conserved to rounding.",
         350,
     )
@@ -49,7 +49,7 @@ def draw() -> Drawing:
     left, right = View((178, 164), 76), View((522, 164), 76)
     d.arrow(left((0, 0)), left((0, -0.85 * SPEED)), "blue", 5)
     d.text(left((0.14, -0.1)), "*V*", "blue", 25, "start", bold=True)
-    for p, impulse in zip(sand[touching], impulses):
+    for p, impulse in zip(sand[touching], impulses, strict=True):
         if np.linalg.norm(impulse) > 0.03:
             d.arrow(right(p), right(p + 0.62 * impulse), "purple", 3)
     total = -impulses.sum(0)

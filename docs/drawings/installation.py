@@ -23,7 +23,13 @@ def draw() -> Drawing:
     d.labelled((115, 302), (83, 48), "CUDA", "paper", "green")
     d.text((590, 40), "extras", bold=True)
     for k, (extra, what) in enumerate(
-        (("notebook", "tutorials"), ("robots", "URDF, MJCF"), ("tet", "tetrahedra"), ("print", "3MF, STL"), ("video", "MP4"))
+        (
+            ("notebook", "tutorials"),
+            ("robots", "URDF, MJCF"),
+            ("tet", "tetrahedra"),
+            ("print", "3MF, STL"),
+            ("video", "MP4"),
+        )
     ):
         y = 60 + 60 * k
         d.box((500, y), (180, 52), "sand", "orange")

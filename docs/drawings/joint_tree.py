@@ -9,7 +9,7 @@ LENGTHS, COORDINATES = (0.9, 0.75), {"q_{1}": 0.55, "q_{2}": 0.55, "q_{3}": -0.9
 def finger(base: np.ndarray, heading: float, angles: tuple[float, float]) -> np.ndarray:
     """Joints and end of a finger of two links, of shape (3, 2)."""
     points, turn = [base], heading
-    for angle, length in zip(angles, LENGTHS):
+    for angle, length in zip(angles, LENGTHS, strict=True):
         turn += angle
         points.append(points[-1] + length * np.array([np.cos(turn), np.sin(turn)]))
     return np.array(points)
@@ -45,10 +45,10 @@ def draw() -> Drawing:
     for x, angles, names in ((-0.3, q[1:3], "23"), (0.3, q[3:5], "45")):
         side = np.sign(x)
         points = finger(palm + (x, -0.06), down, (side * abs(angles[0]), -side * abs(angles[1])))
-        for a, b in zip(points, points[1:]):
+        for a, b in zip(points, points[1:], strict=False):
             link(d, view, a, b)
         before = down
-        for k, (p, name) in enumerate(zip(points, names)):
+        for k, (p, name) in enumerate(zip(points, names, strict=False)):
             heading = np.arctan2(*(points[k + 1] - p)[::-1])
             along = np.array([np.cos(before), np.sin(before)])
             d.line(view([p, p + 0.5 * along]), "grey", 1.5, dash="4 4")

@@ -31,7 +31,7 @@ def equilibrium(rest: np.ndarray, ends: np.ndarray, stiffness: np.ndarray) -> np
     x = rest.copy()
     for share in (*np.linspace(0.1, 1.0, 10), 1.0, 1.0, 1.0):
         force, matrix = share * load, np.zeros((x.size, x.size))
-        for (i, j), k, rest_length in zip(ends, stiffness, length):
+        for (i, j), k, rest_length in zip(ends, stiffness, length, strict=True):
             d = x[j] - x[i]
             now = np.linalg.norm(d)
             n = d / now

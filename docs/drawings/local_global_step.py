@@ -25,7 +25,7 @@ def joined(nodes: np.ndarray, triangles: np.ndarray, targets: np.ndarray, guess:
     matrix, right = np.eye(len(nodes)), guess.copy()
     matrix[:2, :2] *= 1e6
     right[:2] = 1e6 * nodes[:2]
-    for triangle, target in zip(triangles, targets):
+    for triangle, target in zip(triangles, targets, strict=True):
         for i, j in ((0, 1), (1, 2), (2, 0)):
             a, b, edge = triangle[i], triangle[j], target[j] - target[i]
             matrix[[a, b], [a, b]] += STIFFNESS
@@ -50,7 +50,7 @@ def draw() -> Drawing:
     turns = np.array([turned(nodes[t], guess[t]) for t in triangles])
     after = joined(nodes, triangles, turns, guess)
     views = [View((x, 112), 34) for x in (24, 262, 500)]
-    for view, words in zip(views, ("1  inertia", "2  local step", "3  global step")):
+    for view, words in zip(views, ("1  inertia", "2  local step", "3  global step"), strict=True):
         d.text((view.origin[0] + 84, 36), words, bold=True)
         wall = [(0, -0.3), (-0.35, -0.3), (-0.35, 1.3), (0, 1.3)]
         d.line(view(wall), "grey", 1.5, fill="wash", closed=True)
@@ -59,7 +59,7 @@ def draw() -> Drawing:
             d.line(view(positions[t]), colour, 2, fill=fill, closed=True)
         for p in positions:
             d.circle(view(p), 4.5, "ink")
-    for t, shape in zip(triangles, turns):
+    for t, shape in zip(triangles, turns, strict=True):
         middle = shape.mean(0) + 0.3 * (shape.mean(0) - guess.mean(0)) * (0.25, 0.0)
         d.line(views[1](shape - shape.mean(0) + middle), "orange", 2, fill="sand", closed=True)
     d.arrow((588, 232), (356, 232), "ink", 2.5, bend=-0.09)

@@ -33,18 +33,18 @@ def draw() -> Drawing:
     others = (spots + rng.uniform(-0.12, 0.12, spots.shape))[np.hypot(*(spots - particle).T) > 0.45]
     views = [View((x, 250), 58) for x in (24, 263, 502)]
     headings = ("particles → nodes", "on the nodes", "nodes → particles")
-    for view, words in zip(views, headings):
+    for view, words in zip(views, headings, strict=True):
         d.text((view.origin[0] + 87, 38), words, bold=True)
     for view in (views[0], views[2]):
         nodes = grid(d, view, 3)
         weight = spline(nodes[:, 0] - particle[0]) * spline(nodes[:, 1] - particle[1])
         for p in others:
             d.circle(view(p), 4, "sky")
-        for node, w in zip(nodes, weight):
+        for node, w in zip(nodes, weight, strict=True):
             if w > 0:
                 ends = (view(particle), view(node)) if view is views[0] else (view(node), view(particle))
                 d.line(ends, "orange", 1.5)
-        for node, w in zip(nodes, weight):
+        for node, w in zip(nodes, weight, strict=True):
             d.circle(view(node), 3 + 24 * np.sqrt(w) if w > 0 else 2.5, "orange" if w > 0 else "grey")
         d.circle(view(particle), 8, "blue", "paper")
     d.arrow(views[2](particle), views[2](particle + (0.28, -0.72)), "blue", 4)

@@ -24,7 +24,7 @@ def draw() -> Drawing:
     view, scale = View((70, 70), 1.0), np.array([200 / DURATION, 150 / STROKE])
     d.arrow((70, 70), (296, 70), "grey", 2).arrow((70, 50), (70, 250), "grey", 2)
     d.line(view(np.stack([t, displacement(t)], -1) * scale), "orange", 2.5)
-    for x, y in zip(t, displacement(t)):
+    for x, y in zip(t, displacement(t), strict=True):
         d.circle(view(np.array([x, y]) * scale), 4, "orange")
     d.text((304, 77), "time", anchor="start").note((270, 58), "0.2 s")
     d.note((80, 238), "−2 cm", anchor="start")
@@ -39,7 +39,13 @@ def draw() -> Drawing:
         side = bulge * 4 * s * (1 - s)
         outline = np.vstack([np.stack([-side, s * height], -1), np.stack([WIDTH + side, s * height], -1)[::-1]])
         d.line(sponge(outline), "blue", 2, fill="sky", closed=True)
-        d.line(sponge([(-0.008, low), (0.108, low), (0.108, low + 0.035), (-0.008, low + 0.035)]), "ink", 2, fill="wash", closed=True)
+        d.line(
+            sponge([(-0.008, low), (0.108, low), (0.108, low + 0.035), (-0.008, low + 0.035)]),
+            "ink",
+            2,
+            fill="wash",
+            closed=True,
+        )
         d.line(sponge([(-0.01, 0), (0.11, 0)]), "grey", 4)
         d.note((390 + 120 * k, 266), f"{moment:g} s")
         p = view(np.array([moment, displacement(np.array(moment))]) * scale)

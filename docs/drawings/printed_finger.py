@@ -47,7 +47,12 @@ def draw() -> Drawing:
     d.circle(side((0, 0)), 1.5 * 3.9, "paper", "ink", 1.5)
     arc = np.linspace(0.2, -1.4, 30)
     d.line(side(36 * np.stack([np.cos(arc), np.sin(arc)], -1)), "ink", 2)
-    d.arrow(side(36 * np.array([np.cos(arc[-3]), np.sin(arc[-3])])), side(36 * np.array([np.cos(-1.4), np.sin(-1.4)])), "ink", 2)
+    d.arrow(
+        side(36 * np.array([np.cos(arc[-3]), np.sin(arc[-3])])),
+        side(36 * np.array([np.cos(-1.4), np.sin(-1.4)])),
+        "ink",
+        2,
+    )
     d.note(side((17, -22)), "1.4 rad", "ink")
     d.text((174, 312), "from above").text((440, 312), "from the side")
     return d

@@ -9,7 +9,9 @@ START, END, FACTOR = 0.6, 2.4, 1.7
 def stretched(points: np.ndarray) -> np.ndarray:
     """The map `Stretch` along x."""
     x = points[..., 0]
-    new = np.where(x < START, x, np.where(x > END, START + FACTOR * (END - START) + x - END, START + FACTOR * (x - START)))
+    new = np.where(
+        x < START, x, np.where(x > END, START + FACTOR * (END - START) + x - END, START + FACTOR * (x - START))
+    )
     return np.stack([new, points[..., 1]], -1)
 
 
@@ -29,7 +31,13 @@ def draw() -> Drawing:
         view = View(origin, 126)
         for cell in cells:
             inside = START - 1e-9 <= cell[0] < END - 1e-9
-            d.line(view(map_(np.array(cell) + square) * (1, 0.62)), colour, 1.5, fill=fill if inside else "paper", closed=True)
+            d.line(
+                view(map_(np.array(cell) + square) * (1, 0.62)),
+                colour,
+                1.5,
+                fill=fill if inside else "paper",
+                closed=True,
+            )
         for x in (START, END):
             edge = map_(np.array([(x, 0.0)]))[0, 0]
             d.line(view([(edge, 0.66), (edge, -0.66)]), "orange", 2.5, dash="7 6")

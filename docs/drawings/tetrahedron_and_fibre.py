@@ -32,7 +32,7 @@ def tetrahedron(d: Drawing, camera: Camera, x: np.ndarray, colour: str, fill: st
     order = sorted(range(4), key=lambda k: camera.depth(x[FACES[k]]).mean())
     for k in order[2:]:
         d.line(p[FACES[k]], colour, 2, fill=fill, closed=True)
-    seen = {frozenset(pair) for k in order[2:] for pair in zip(FACES[k], np.roll(FACES[k], 1))}
+    seen = {frozenset(pair) for k in order[2:] for pair in zip(FACES[k], np.roll(FACES[k], 1), strict=True)}
     for pair in EDGES:
         if frozenset(pair) not in seen:
             d.line(p[list(pair)], colour, 2, dash="5 5")
@@ -67,7 +67,7 @@ def draw() -> Drawing:
         y = x @ G.T
         tetrahedron(d, view, y, "blue", "sky")
         d.arrow(*view(fibre @ G.T), "orange", 5)
-        for node, force in zip(y, forces(x, G)):
+        for node, force in zip(y, forces(x, G), strict=True):
             if arrow:
                 d.arrow(view(node), view(node + 1.9 * force), "purple", 3)
             d.circle(view(node), 6, "ink")

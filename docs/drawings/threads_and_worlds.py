@@ -18,11 +18,11 @@ def draw() -> Drawing:
     )
     d.text((20, 36), "eight worlds of one simulation", anchor="start", bold=True)
     d.text((400, 36), "two threads, control intervals", anchor="start", bold=True)
-    for row, (share, colour, fill) in enumerate(zip(shares, ("blue", "orange"), ("sky", "sand"))):
+    for row, (share, colour, fill) in enumerate(zip(shares, ("blue", "orange"), ("sky", "sand"), strict=True)):
         y = 60 + 106 * row
         for column, k in enumerate(share):
             x, angle = 20 + 78 * column, 0.2 + 0.1 * k  # a world has an initial angle of its own
-            bob = np.array([x + 34, y + 12]) + 36 * np.array([np.sin(angle), np.cos(angle)])
+            bob = np.array([x + 34, y + 12]) + 32 * np.array([np.sin(angle), np.cos(angle)])
             d.box((x, y), (68, 84), fill, colour)
             d.line([(x + 34, y + 12), bob], colour, 3).circle(bob, 6, colour)
             d.note((x + 14, y + 76), str(k), colour)

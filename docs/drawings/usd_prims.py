@@ -51,7 +51,9 @@ def draw() -> Drawing:
         "them, the records that they become when the file is read.",
         66 + 47 * len(ROWS),
     )
-    d.text((20, 34), "in the file", anchor="start", bold=True).text((560, 34), "in the scene", anchor="start", bold=True)
+    d.text((20, 34), "in the file", anchor="start", bold=True).text(
+        (560, 34), "in the scene", anchor="start", bold=True
+    )
     with tempfile.TemporaryDirectory() as folder:
         written = stage(folder)
         for row, (path, attribute, record) in enumerate(ROWS):
