@@ -76,9 +76,7 @@ class Drawing:
 
     def segments(self, pairs: ArrayLike, colour: str = "ink", width: float = 2.0) -> Self:
         """Many straight lines, of shape (lines, 2 ends, 2)."""
-        path = "".join(
-            f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for (a, b), (c, d) in np.asarray(pairs, float)
-        )
+        path = "".join(f"M{place(start)}L{place(end)}" for start, end in np.asarray(pairs, float))
         return self._stroked("path", {"d": path}, colour, width, "", "")
 
     def arrow(
@@ -88,7 +86,6 @@ class Drawing:
         colour: str = "ink",
         width: float = 3.0,
         bend: float = 0.0,
-        dash: str = "",
     ) -> Self:
         """An arrow; `bend` is the height of its arc to the left of its way, as a share of its length."""
         a, b = np.asarray(start, float), np.asarray(end, float)
@@ -97,20 +94,17 @@ class Drawing:
         tip = (b - middle) / np.linalg.norm(b - middle)
         side, head = np.array([-tip[1], tip[0]]), 4.5 + 2.5 * width
         foot = b - head * tip
-        d = f"M{number(a[0])} {number(a[1])}Q{number(middle[0])} {number(middle[1])} {number(foot[0])} {number(foot[1])}"
-        self._stroked("path", {"d": d}, colour, width, dash, "")
-        return self.line(
-            [b, foot + 0.42 * head * side, foot - 0.42 * head * side], colour, 1.0, fill=colour, closed=True
-        )
+        self._stroked("path", {"d": f"M{place(a)}Q{place(middle)} {place(foot)}"}, colour, width, "", "")
+        corners = [b, foot + 0.42 * head * side, foot - 0.42 * head * side]
+        return self.line(corners, colour, 1.0, fill=colour, closed=True)
 
     def circle(
         self, centre: ArrayLike, radius: float, fill: str = "", colour: str = "", width: float = 2.0, dash: str = ""
     ) -> Self:
         """A circle."""
         x, y = np.asarray(centre, float)
-        return self._stroked(
-            "circle", {"cx": number(x), "cy": number(y), "r": number(radius)}, colour, width, dash, fill
-        )
+        words = {"cx": number(x), "cy": number(y), "r": number(radius)}
+        return self._stroked("circle", words, colour, width, dash, fill)
 
     def box(
         self,
@@ -199,6 +193,11 @@ def number(value: float) -> str:
     What is symmetric often lies on a tie between two tenths, whose rounding would depend on the machine.
     """
     return f"{round(float(value) + 1e-6, 1) + 0.0:g}"
+
+
+def place(point: np.ndarray) -> str:
+    """Both coordinates of a point in a path."""
+    return f"{number(point[0])} {number(point[1])}"
 
 
 class View:

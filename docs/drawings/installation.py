@@ -2,6 +2,14 @@
 
 from canvas import Drawing
 
+EXTRAS = (
+    ("notebook", "tutorials"),
+    ("robots", "URDF, MJCF"),
+    ("tet", "tetrahedra"),
+    ("print", "3MF, STL"),
+    ("video", "MP4"),
+)
+
 
 def draw() -> Drawing:
     """A stack of boxes."""
@@ -22,15 +30,7 @@ def draw() -> Drawing:
     d.labelled((20, 302), (83, 48), "CPU", "paper", "green")
     d.labelled((115, 302), (83, 48), "CUDA", "paper", "green")
     d.text((590, 40), "extras", bold=True)
-    for k, (extra, what) in enumerate(
-        (
-            ("notebook", "tutorials"),
-            ("robots", "URDF, MJCF"),
-            ("tet", "tetrahedra"),
-            ("print", "3MF, STL"),
-            ("video", "MP4"),
-        )
-    ):
+    for k, (extra, what) in enumerate(EXTRAS):
         y = 60 + 60 * k
         d.box((500, y), (180, 52), "sand", "orange")
         d.text((590, y + 23), extra, bold=True, size=19)

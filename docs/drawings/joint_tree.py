@@ -3,7 +3,8 @@
 import numpy as np
 from canvas import Drawing, View
 
-LENGTHS, COORDINATES = (0.9, 0.75), {"q_{1}": 0.55, "q_{2}": 0.55, "q_{3}": -0.95, "q_{4}": -0.35, "q_{5}": -0.75}
+LENGTHS = (0.9, 0.75)
+COORDINATES = {"q_{1}": 0.55, "q_{2}": 0.55, "q_{3}": -0.95, "q_{4}": -0.35, "q_{5}": -0.75}
 
 
 def finger(base: np.ndarray, heading: float, angles: tuple[float, float]) -> np.ndarray:
@@ -58,16 +59,15 @@ def draw() -> Drawing:
             between = p + 0.57 * np.array([np.cos(t[7]), np.sin(t[7])])
             d.text(view(between - ((0.0, 0.0) if k else (0.18 * side, 0.0))) + (0, 7), f"*q*_{{{name}}}", "orange")
             before = heading
-    tree = {"world": (520, 44), "palm": (520, 136), "upper": (430, 230), "lower": (430, 324)}
-    right = {"upper ": (610, 230), "lower ": (610, 324)}
-    places = tree | right
-    edges = ("world palm q_1 slide", "palm upper q_2 hinge", "upper lower q_3 hinge")
-    for edge, name in (*((e, e) for e in edges), ("palm upper_ q_4", ""), ("upper_ lower_ q_5", "")):
-        parent, child, coordinate = (word.replace("_", " ", 1) if word[0] != "q" else word for word in edge.split()[:3])
+    places = {"world": (520, 44), "palm": (520, 136)}
+    places |= {"upper": (430, 230), "lower": (430, 324), "upper ": (610, 230), "lower ": (610, 324)}
+    pairs = (("world", "palm"), ("palm", "upper"), ("upper", "lower"), ("palm", "upper "), ("upper ", "lower "))
+    for coordinate, (parent, child) in zip(COORDINATES, pairs, strict=True):
         a, b = np.array(places[parent]), np.array(places[child])
         d.arrow(a + (0, 19), b - (0, 21), "grey", 2)
-        at = (a + b) / 2 + ((14 if b[0] >= a[0] else -14), 2)
-        d.text(at, f"*q*_{{{coordinate[2:]}}}", "orange", anchor="start" if b[0] >= a[0] else "end")
+        left = b[0] < a[0]
+        at = (a + b) / 2 + (-14 if left else 14, 2)
+        d.text(at, f"*q*{coordinate[1:]}", "orange", anchor="end" if left else "start")
     for name, (x, y) in places.items():
         d.box((x - 52, y - 20), (104, 40), "wash" if name == "world" else "sky", "grey" if name == "world" else "blue")
         d.text((x, y + 7), name.strip())

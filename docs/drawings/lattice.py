@@ -51,9 +51,9 @@ def draw() -> Drawing:
     """The cantilever and the cell."""
     d = Drawing(
         "A lattice of masses and springs",
-        "Left: a cantilever of masses and springs, held at its left end and loaded at its lower right corner, in equilibrium. "
-        "Springs above the middle are stretched, those below it are compressed. Right: one cell, with springs along "
-        "its edges and diagonals.",
+        "Left: a cantilever of masses and springs, held at its left end and loaded at its lower right corner, in "
+        "equilibrium. Springs above the middle are stretched, those below it are compressed. Right: one cell, with "
+        "springs along its edges and diagonals.",
         310,
     )
     rest, ends, stiffness = springs()

@@ -64,7 +64,7 @@ def draw() -> Drawing:
     for tick in (0.8, 1.2, 1.4, 1.6, 1.8):
         d.segments([view(np.array([(tick, -0.03), (tick, 0.03)]) * scale)], "grey", 2)
         d.note(view(np.array((tick, 0.0)) * scale) + (0, 28 if tick > 1 else -14), f"{tick}")
-    for name, (chosen, colour) in LAWS.items():
+    for chosen, colour in LAWS.values():
         s = np.linspace(0.7, 1.78, 55)
         p = np.array([stress(chosen, x) for x in s])
         keep = p < 1.46

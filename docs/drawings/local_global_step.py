@@ -59,7 +59,7 @@ def draw() -> Drawing:
             d.line(view(positions[t]), colour, 2, fill=fill, closed=True)
         for p in positions:
             d.circle(view(p), 4.5, "ink")
-    for t, shape in zip(triangles, turns, strict=True):
+    for shape in turns:
         middle = shape.mean(0) + 0.3 * (shape.mean(0) - guess.mean(0)) * (0.25, 0.0)
         d.line(views[1](shape - shape.mean(0) + middle), "orange", 2, fill="sand", closed=True)
     d.arrow((588, 232), (356, 232), "ink", 2.5, bend=-0.09)
