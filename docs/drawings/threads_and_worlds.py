@@ -17,7 +17,7 @@ def draw() -> Drawing:
         312,
     )
     d.text((20, 36), "eight worlds of one simulation", anchor="start", bold=True)
-    d.text((400, 36), "two threads, control intervals", anchor="start", bold=True)
+    d.text((400, 36), "two threads", anchor="start", bold=True)
     for row, (share, colour, fill) in enumerate(zip(shares, ("blue", "orange"), ("sky", "sand"), strict=True)):
         y = 60 + 106 * row
         for column, k in enumerate(share):
@@ -31,5 +31,5 @@ def draw() -> Drawing:
             d.box((400 + 40 * k, y + 20), (34, 44), fill, colour, radius=4)
     d.arrow((400, 274), (640, 274), "ink", 2)
     d.note((652, 280), "time", "ink", "start")
-    d.note((176, 292), "they never interact")
+    d.note((176, 292), "they never interact").note((500, 300), "control intervals")
     return d
