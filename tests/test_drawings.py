@@ -1,5 +1,6 @@
 """Drawings are what their code makes, can be read on a telephone and by a screen reader, and open the guide."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -56,6 +57,18 @@ def test_every_file_has_its_code_and_is_shown():
     pages = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
     pages += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tutorials").glob("*.ipynb"))
     assert not [name for name in NAMES if f"drawings/{name}.svg)" not in pages]
+
+
+def test_tutorials_show_drawings_beside_them():
+    """With alternative text and a caption; no file is left that none of them shows."""
+    shown = set()
+    for path in (ROOT / "tutorials").glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            pictures = re.findall(r"!\[(.*)\]\(drawings/(\w+)\.svg\)(\n\n\*.+\*$)?", "".join(cell["source"]))
+            assert all(len(alternative) > 20 and caption for alternative, _, caption in pictures), path.name
+            shown.update(name for _, name, _ in pictures)
+    assert len(shown) > 5
+    assert shown == {path.stem for path in (ROOT / "tutorials" / "drawings").glob("*")}
 
 
 @pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.relative_to(DOCS).as_posix())

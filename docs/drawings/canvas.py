@@ -16,20 +16,23 @@ WIDTH = 700
 SMALL, NORMAL, LARGE = 19, 21, 25
 """Sizes of text."""
 COLOURS = {
-    "paper": ("#ffffff", "#14181e"),
-    "ink": ("#1f2933", "#e4e7eb"),
-    "grey": ("#6b7785", "#9aa5b1"),
-    "faint": ("#cfd6de", "#3b4552"),
-    "wash": ("#eef1f5", "#222932"),
-    "blue": ("#1d5fd0", "#7fb0ff"),
-    "sky": ("#cfe0fb", "#1f3a63"),
-    "orange": ("#c2500c", "#ffa05c"),
-    "sand": ("#fbdcc0", "#5c3413"),
-    "green": ("#157a3c", "#63d08c"),
-    "mint": ("#cdeed8", "#17452a"),
-    "purple": ("#7a35b8", "#c79bf2"),
+    "paper": ("#ffffff", "#2f333a"),
+    "ink": ("#1f2933", "#f0f2f5"),
+    "grey": ("#6b7785", "#b3bdc8"),
+    "faint": ("#cfd6de", "#5d6773"),
+    "wash": ("#eef1f5", "#3e444d"),
+    "blue": ("#1d5fd0", "#8db9ff"),
+    "sky": ("#cfe0fb", "#2c4b7c"),
+    "orange": ("#c2500c", "#ffa766"),
+    "sand": ("#fbdcc0", "#6f4722"),
+    "green": ("#157a3c", "#6fda98"),
+    "mint": ("#cdeed8", "#255f3d"),
+    "purple": ("#7a35b8", "#d0a9f7"),
 }
-"""Colours on a light and on a dark page. Each pale one belongs to the strong one before it."""
+"""Colours on a light and on a dark page. Each pale one belongs to the strong one before it.
+
+The dark paper is lighter than a dark page, since the theme of the site darkens pictures: there both look the same.
+"""
 MARKUP = re.compile(r"(\*[^*]+\*|_\{[^}]+\}|\^\{[^}]+\})")
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
