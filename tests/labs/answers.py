@@ -11,6 +11,11 @@ WRONG = {
         "loss": "loss = wrong_loss",
         "checkpoints": "k = length // 2\ntimes = 2.0",
     },
+    "06_air": {
+        "pressure": "pressure = 0.3 * modulus",
+        "second_pressure": "second_pressure = math.sqrt(factor) * 0.15 * modulus",
+        "work": "def work(pressures, volumes):\n    return pressures[-1] * (volumes[-1] - volumes[0])",
+    },
     "08_contact_and_friction": {
         "friction_of": "def friction_of(slid):\n    return slid(0.7) / 0.25",
         "way": "way = speed**2 / (2 * g * friction)",
@@ -27,8 +32,16 @@ UNITS = {
         "taylor_order": ("log10", "log"),
         "loss": ("(stretch - 0.2)", "(100 * stretch - 20.0)"),  # cm
     },
+    "06_air": {
+        "pressure": (
+            "low, high = 0.05 * modulus, 0.21 * modulus",
+            "low, high = 5e-5 * modulus, 2.1e-4 * modulus",
+        ),  # kPa
+        "second_pressure": ("factor * pressure", "1e-3 * factor * 0.15 * modulus"),
+        "work": ("np.diff(volumes)", "1e6 * np.diff(volumes)"),  # ml
+    },
     "08_contact_and_friction": {
-        "friction_of": ("math.radians(45.0)", "45.0"),
+        "friction_of": ("math.radians(45.0), 0.25", "math.radians(45.0), 250.0"),  # ms
         "way": ("math.radians(degrees)", "degrees"),
         "frequency": (" / (2 * math.pi)", ""),  # rad/s
     },

@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 05, [projective dynamics](../05_projective_dynamics.ipynb).
 #
-# ![A block on a slope with weight, normal force and friction; the cone of friction](../../docs/drawings/contact_cone.svg)
+# ![The cone of friction: a force inside of it sticks, one on its edge slides](../../docs/drawings/contact_cone.svg)
 #
 # Coulomb's law: as long as a contact sticks, the tangential force $f_t$ stays within the cone $|f_t| \le \mu f_n$; as soon as it slides, $|f_t| = \mu f_n$, against the motion.
 #
