@@ -16,7 +16,7 @@ def composed() -> dict[str, float]:
     stage.OverridePrim(PATH).GetAttribute(NAME).Set(ABOVE)
     return {
         "lab.usda": alone.GetPrimAtPath(PATH).GetAttribute(NAME).Get(),
-        "stiffer.usda": stiffer.GetAttributeAtPath(f"{PATH}.{NAME}").default,
+        "stiff.usda": stiffer.GetAttributeAtPath(f"{PATH}.{NAME}").default,
         "stage": stage.GetPrimAtPath(PATH).GetAttribute(NAME).Get(),
     }
 
@@ -31,7 +31,7 @@ def draw() -> Drawing:
     values = composed()
     d = Drawing(
         "Layers of USD",
-        "Left: the layer stiffer.usda lies over lab.usda and states another Young's modulus; the stage shows the "
+        "Left: the layer stiff.usda lies over lab.usda and states another Young's modulus; the stage shows the "
         "stronger value, and lab.usda is unchanged. Right: a motion is a layer as well, with positions over time above "
         "the scene.",
         330,
@@ -39,7 +39,7 @@ def draw() -> Drawing:
     for x, words in ((20, "a change"), (370, "a motion")):
         d.text((x, 34), words, anchor="start", bold=True)
     layers = (
-        (20, "stiffer.usda", written(values["stiffer.usda"]), "orange", "sand"),
+        (20, "stiff.usda", written(values["stiff.usda"]), "orange", "sand"),
         (20, "lab.usda", written(values["lab.usda"]), "blue", "sky"),
         (370, "fall_results.usdc", "positions over time", "orange", "sand"),
         (370, "lab.usda", "bodies, materials", "blue", "sky"),
