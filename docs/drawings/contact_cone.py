@@ -3,7 +3,7 @@
 import numpy as np
 from canvas import Drawing, View
 
-FRICTION, WEIGHT = 0.5, 1.0
+FRICTION, WEIGHT, HEIGHT, UNIT = 0.5, 1.0, 0.33, 1.02  # height of the centre of mass, length of an arrow per force
 
 
 def contact_force(push: float) -> tuple[np.ndarray, float]:
@@ -16,10 +16,10 @@ def draw() -> Drawing:
     """A block pushed gently and one pushed hard."""
     d = Drawing(
         "The cone of friction",
-        "Two blocks on a floor with a coefficient of friction of 0.5. Left: the push is weak, the contact force lies "
-        "inside the cone, and the block sticks. Right: the push is strong, the contact force lies on the side of the "
-        "cone against the motion, and the block slides.",
-        392,
+        "Two blocks on a floor that are pushed at their centre of mass; the coefficient of friction is 0.5. Left: the "
+        "push is weak, the contact force lies inside the cone, and the block sticks. Right: the push is strong, the "
+        "contact force lies on the side of the cone against the motion, and the block slides.",
+        400,
     )
     half = np.arctan(FRICTION)
     for centre, push, title, law in (
@@ -28,21 +28,22 @@ def draw() -> Drawing:
     ):
         view = View((centre, 300), 170)
         force, left = contact_force(push)
+        foot = np.array([-force[0] / force[1] * HEIGHT, 0.0])  # without a moment about the centre of mass
         d.line(view([(-0.92, 0), (0.92, 0), (0.92, -0.1), (-0.92, -0.1)]), "grey", 1.5, fill="wash", closed=True)
         d.line(view([(-0.42, 0), (0.42, 0), (0.42, 0.66), (-0.42, 0.66)]), "blue", 2, fill="sky", closed=True)
         side = 1.3 * np.array([np.sin(half), np.cos(half)])
-        d.line(view([side * (-1, 1), (0, 0), side]), "green", 2.5, dash="7 6")
+        d.line(view(foot + [side * (-1, 1), (0, 0), side]), "green", 2.5, dash="7 6")
         rim = np.linspace(0, 2 * np.pi, 60)
         ring = side * (0, 1) + np.stack([side[0] * np.cos(rim), 0.1 * np.sin(rim)], -1)
-        d.line(view(ring), "green", 2, closed=True)
-        d.arrow(view((0, 0)), view(force * 1.02), "orange", 5)
-        d.arrow(view((-0.42 - push * 0.6, 0.33)), view((-0.44, 0.33)), "ink", 4)
-        d.note(view((-0.46 - 0.3 * max(push, 0.5), 0.42)), "push")
+        d.line(view(foot + ring), "green", 2, closed=True)
+        d.arrow(view(foot), view(foot + UNIT * force), "orange", 5)
+        d.arrow(view((-0.44 - UNIT * push, HEIGHT)), view((-0.44, HEIGHT)), "ink", 4)
+        d.note(view((-0.46 - 0.5 * UNIT * push, HEIGHT + 0.1)), "push")
         if left > 0:
-            d.arrow(view((0.5, 0.33)), view((0.5 + left, 0.33)), "purple", 4)
-            d.text(view((0.5 + left / 2, 0.42)), "*v*_{t}", "purple")
-        d.text(view(force * 1.02 + (0.09, -0.02)), "*λ*", "orange", 25, anchor="start", bold=True)
-        d.circle(view((0, 0)), 5, "ink")
+            d.arrow(view((0.5, HEIGHT)), view((0.5 + UNIT * left, HEIGHT)), "purple", 4)
+            d.text(view((0.5 + left / 2, HEIGHT + 0.1)), "*v*_{t}", "purple")
+        d.text(view(foot + UNIT * force + (0.09, -0.02)), "*λ*", "orange", 25, anchor="start", bold=True)
+        d.circle(view((0, HEIGHT)), 5, "blue").circle(view(foot), 5, "ink")
         d.text((centre, 40), title, bold=True, size=25)
         d.text((centre, 354), law)
     d.note((353, 386), "The cone opens by arctan *μ* to each side of the normal; here *μ* = 0.5.")

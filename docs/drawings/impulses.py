@@ -55,7 +55,7 @@ def draw() -> Drawing:
     total = -impulses.sum(0)
     d.arrow(right((0, -0.55)), right(np.array([0, -0.55]) + 0.2 * total), "purple", 6)
     d.text(right((0.2, 0.3)), "−Σ *p*_{i}", "purple", 23, "start")
-    d.text(right((1.55, -0.3)), "*p*_{i}", "purple", 23)
+    d.text(right((1.24, 0.08)), "*p*_{i}", "purple", 23)
     d.note((178, 30), "*V* of the ball: approaching")
     d.note((522, 30), f"afterwards: {-100 * after[1]:.0f} % of its speed")
     return d

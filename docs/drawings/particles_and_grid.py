@@ -28,7 +28,7 @@ def draw() -> Drawing:
         318,
     )
     rng = np.random.default_rng(7)
-    particle = np.array([1.64, 1.78])
+    particle = np.array([1.82, 1.72])
     spots = (np.stack(np.meshgrid(np.arange(6), np.arange(6)), -1).reshape(-1, 2) + 0.5) / 2
     others = (spots + rng.uniform(-0.12, 0.12, spots.shape))[np.hypot(*(spots - particle).T) > 0.45]
     views = [View((x, 250), 58) for x in (24, 263, 502)]
@@ -45,7 +45,7 @@ def draw() -> Drawing:
                 ends = (view(particle), view(node)) if view is views[0] else (view(node), view(particle))
                 d.line(ends, "orange", 1.5)
         for node, w in zip(nodes, weight, strict=True):
-            d.circle(view(node), 3 + 24 * np.sqrt(w) if w > 0 else 2.5, "orange" if w > 0 else "grey")
+            d.circle(view(node), 28 * np.sqrt(w) if w > 0 else 2.5, "orange" if w > 0 else "grey")
         d.circle(view(particle), 8, "blue", "paper")
     d.arrow(views[2](particle), views[2](particle + (0.28, -0.72)), "blue", 4)
     nodes = grid(d, views[1], 3)

@@ -69,7 +69,7 @@ def draw() -> Drawing:
         d.arrow(*view(fibre @ G.T), "orange", 5)
         for node, force in zip(y, forces(x, G), strict=True):
             if arrow:
-                d.arrow(view(node), view(node + 1.9 * force), "purple", 3)
+                d.arrow(view(node), view(node + 3.0 * force), "purple", 3)
             d.circle(view(node), 6, "ink")
     d.arrow((266, 372), (352, 372), "ink", 3)
     d.text((309, 358), "*F*")
