@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from PIL import Image
 from submissions import questions, solution_of
 from test_labs import SMALL
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
-    (folder / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')
+    Image.new("L", (1, 1)).save(folder / "dot.png")
     (folder / "small.py").write_text(SMALL)
     lab = source.read(folder / "small.py")
     forms.write(lab, folder)

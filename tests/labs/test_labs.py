@@ -6,6 +6,7 @@ import re
 
 import nbformat
 import pytest
+from PIL import Image
 from submissions import hand_in, submission
 
 from warpbots import cli
@@ -15,7 +16,7 @@ SMALL = """\
 # %% [markdown]
 # # A small lab
 #
-# ![A dot](dot.svg)
+# ![A dot](dot.png)
 
 # %%
 student = ""
@@ -60,7 +61,7 @@ check("Question 2", lambda double: double(3) == 6, "Two times.")
 
 @pytest.fixture
 def small(tmp_path):
-    (tmp_path / "dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')
+    Image.new("L", (1, 1)).save(tmp_path / "dot.png")
     path = tmp_path / "small.py"
     path.write_text(SMALL)
     return source.read(path)
@@ -127,7 +128,7 @@ def test_forms_show_what_their_readers_may_see(small):
     assert "area = side**2" not in text(graded)
     for notebook in (student, solution, graded, forms.nbgrader(small), forms.otter(small)):
         nbformat.validate(notebook)
-        assert any(cell.get("attachments", {}).get("dot.svg") for cell in notebook.cells)
+        assert any(cell.get("attachments", {}).get("dot.png") for cell in notebook.cells)
     for notebook in (student, solution, graded):
         assert "###" not in text(notebook)
         assert [cell.id for cell in notebook.cells] == [cell.id for cell in student.cells]
@@ -157,11 +158,12 @@ def test_nbgrader_is_told_what_is_graded(small):
         ('answer="double"', 'answer="area"', 'after answer="area" comes check="double"'),
         ('"double"', '"area"', "two questions 'area'"),
         ('"why"', '"a b"', "'a b' is no name"),
-        ("dot.svg", "none.svg", "there is no picture"),
+        ("dot.png", "none.png", "there is no picture"),
+        ("dot.png", "small.py", "is no PNG, JPEG, GIF or WebP"),
     ],
 )
 def test_a_source_with_a_fault_is_refused(tmp_path, was, now, said):
-    (tmp_path / "dot.svg").write_text("<svg/>")
+    Image.new("L", (1, 1)).save(tmp_path / "dot.png")
     path = tmp_path / "small.py"
     assert was in SMALL
     path.write_text(SMALL.replace(was, now))

@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 02, [springs](../02_springs.ipynb).
 #
-# ![A lattice of masses that springs join, and one cell of it](../../docs/drawings/lattice.svg)
+# ![A lattice of masses that springs join, and one cell of it](pictures/lattice.png)
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it, so that your neighbour's answers are not yours.
 

@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 07, [gradients](../07_gradients.ipynb).
 #
-# ![States of a motion in a row, some of them kept; the gradient goes back from the loss](../../docs/drawings/gradient_chain.svg)
+# ![States of a motion in a row, some of them kept; the gradient goes back from the loss](pictures/gradient_chain.png)
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it.
 

@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorials 03, [solvers](../03_solvers.ipynb), and 05, [projective dynamics](../05_projective_dynamics.ipynb).
 #
-# ![A chamber in a soft wall; pressure acts along the normals of the wall](../../docs/drawings/chamber.svg)
+# ![A chamber in a soft wall; pressure acts along the normals of the wall](pictures/chamber.png)
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it.
 

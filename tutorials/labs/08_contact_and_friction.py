@@ -7,7 +7,7 @@
 #
 # **Before.** Tutorial 05, [projective dynamics](../05_projective_dynamics.ipynb).
 #
-# ![The cone of friction: a force inside of it sticks, one on its edge slides](../../docs/drawings/contact_cone.svg)
+# ![The cone of friction: a force inside of it sticks, one on its edge slides](pictures/contact_cone.png)
 #
 # Coulomb's law: as long as a contact sticks, the tangential force $f_t$ stays within the cone $|f_t| \le \mu f_n$; as soon as it slides, $|f_t| = \mu f_n$, against the motion.
 #

@@ -15,6 +15,8 @@ SOLUTION = "SOLUTION"
 HIDDEN = "HIDDEN TESTS"
 """Name of the blocks of a check that students do not see."""
 
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -108,8 +110,9 @@ def _attach_pictures(path: Path, cell: Any) -> None:
         if not file.is_file():
             raise FileNotFoundError(f"{path}: there is no picture {file}; its path is relative to the lab")
         kind = mimetypes.guess_type(file)[0]
-        is_text = file.suffix == ".svg"
-        data = file.read_text(encoding="utf-8") if is_text else base64.b64encode(file.read_bytes()).decode()
+        if kind not in _PICTURES:
+            raise ValueError(f"{path}: {picture} is no PNG, JPEG, GIF or WebP; JupyterLab shows no other attachments")
+        data = base64.b64encode(file.read_bytes()).decode()
         cell.setdefault("attachments", {})[file.name] = {kind: data}
         cell.source = cell.source.replace(f"({picture})", f"(attachment:{file.name})")
 
