@@ -45,6 +45,7 @@ BENCHMARKS = [
     {"name": "mass-spring-100k-rk4", "cubes": 20, "integrator": "rk4", "steps": 20},
     {"name": "mass-spring-1m-rk4", "cubes": 42, "integrator": "rk4", "steps": 4},
     {"name": "mass-spring-10m", "cubes": 92, "integrator": "euler", "steps": 10, "cuda": True},
+    {"name": "projective-3k", "layers": 5, "steps": 5, "dt": 1e-2},
     {"name": "projective-10k", "layers": 8, "steps": 5, "dt": 1e-2},
     {"name": "projective-50k", "layers": 13, "steps": 3, "dt": 1e-2},
     {"name": "projective-200k", "layers": 20, "steps": 2, "dt": 1e-2},
