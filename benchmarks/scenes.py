@@ -24,7 +24,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics, Solver
 
-__all__ = ["BENCHMARKS", "cantilever", "chain", "hand", "make", "method", "walker"]
+__all__ = ["BENCHMARKS", "DT", "cantilever", "chain", "hand", "make", "method", "walker"]
 
 BENCHMARKS = [
     {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
@@ -70,6 +70,9 @@ if FAST:
     for _one in BENCHMARKS:
         for _name in FEW.keys() & _one.keys():
             _one[_name] = (FEW[_name],) * _one["dim"] if _name in ("block", "cells") else FEW[_name]
+
+DT = 1e-4
+"""Length of a solver step [s] if a benchmark has none of its own, well below the bound for these materials."""
 
 DX = 1.0 / 64.0
 """Size of a cell [m]; there are two particles per cell and axis."""

@@ -28,7 +28,6 @@ sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE))
 
 from fast import sized  # noqa: E402
-from run import DT  # noqa: E402
 
 INTERVALS = 2
 """Control intervals of a rollout."""
@@ -81,7 +80,7 @@ def measure(name: str, options: argparse.Namespace) -> dict:
     """Times of a step of one scene by one thread and by several, and the times of its peer [s]."""
     import torch
     import warp as wp
-    from scenes import BENCHMARKS, make, method
+    from scenes import BENCHMARKS, DT, make, method
 
     import warpbots as wb
 
@@ -92,7 +91,13 @@ def measure(name: str, options: argparse.Namespace) -> dict:
 
     def simulation(threads: int) -> wb.Simulation:
         return wb.Simulation(
-            make(benchmark), method(benchmark), steps * dt, steps, worlds=worlds, threads=threads, device="cpu",
+            make(benchmark),
+            method(benchmark),
+            steps * dt,
+            steps,
+            worlds=worlds,
+            threads=threads,
+            device="cpu",
             checkpoints=wb.Checkpoints.all(),
         )
 

@@ -1,10 +1,12 @@
 """The chains and hands of the benchmarks in MuJoCo, many worlds at once (Apache-2.0, ``pip install mujoco``).
 
-    python mujoco_batch.py '{"hand": false, "links": 8, "worlds": 64, "dt": 1e-3, "steps": 20, "repeats": 9, "threads": 2}'
+    python mujoco_batch.py '{"hand": false, "links": 8, "worlds": 64, "dt": 1e-3, "steps": 20, "repeats": 9,
+        "threads": 2}'
 
-`mujoco.rollout` divides the worlds among its threads; the time of a step is the least of all repeats. Chains are those of ``newton_chain.py``. The hand has the sizes
-and joints of ``scenes.hand``; MuJoCo has one to four contact points for each pair of shapes instead of a cloud of
-points on each body, and contacts of its own softness. There is no gradient. Prints one line of JSON.
+`mujoco.rollout` divides the worlds among its threads; the time of a step is the least of all repeats. Chains are those
+of ``newton_chain.py``. The hand has the sizes and joints of ``scenes.hand``; MuJoCo has one to four contact points for
+each pair of shapes instead of a cloud of points on each body, and contacts of its own softness. There is no gradient.
+Prints one line of JSON.
 """
 
 import json
@@ -12,8 +14,6 @@ import math
 import sys
 import time
 
-import mujoco
-import mujoco.rollout
 import numpy as np
 
 EDGE, RADIUS = 0.04, 0.01  # links of fingers [m]
@@ -34,14 +34,16 @@ def hand() -> str:
     solids = 'type="sphere" size="0.03"', 'type="box" size="0.03 0.03 0.03"', 'type="cylinder" size="0.03 0.03"'
     text = '<geom type="plane" size="1 1 1" contype="0" conaffinity="2" friction="0.8"/>'
     for f, solid in enumerate(solids):
-        x, y = 0.08 * math.cos(2 * math.pi * f / 3), 0.08 * math.sin(2 * math.pi * f / 3)
-        text += f'<body pos="{x} {y} 0.0299"><freejoint/><geom {solid} contype="2" conaffinity="1" friction="0.8"/></body>'
+        x, y, top = 0.08 * math.cos(2 * math.pi * f / 3), 0.08 * math.sin(2 * math.pi * f / 3), 0.0093 - RADIUS
+        text += (
+            f'<body pos="{x} {y} 0.0299"><freejoint/><geom {solid} contype="2" conaffinity="1" friction="0.8"/></body>'
+        )
         for i in range(4):
             place = f"0 0 {-EDGE}" if i else f"{x} {y} 0.22"
-            lean, top = 0.002 * (i % 2), 0.0093 - RADIUS
+            x0, tip = 0.002 * (i % 2), top + 2 * RADIUS - EDGE
             text += (
                 f'<body pos="{place}"><joint axis="0 1 0" damping="1e-3"/><geom type="capsule" contype="1" '
-                f'conaffinity="0" friction="0.8" size="{RADIUS}" fromto="{lean} 0 {top} {lean} 0 {top + 2 * RADIUS - EDGE}"/>'
+                f'conaffinity="0" friction="0.8" size="{RADIUS}" fromto="{x0} 0 {top} {x0} 0 {tip}"/>'
             )
         text += "</body>" * 4
     return text
@@ -49,11 +51,15 @@ def hand() -> str:
 
 def main(options: dict) -> dict:
     """Run one measurement, and return the report, ready for JSON."""
+    import mujoco
+    import mujoco.rollout
+
     bodies = hand() if options["hand"] else chain(options["links"])
     model = mujoco.MjModel.from_xml_string(
         f'<mujoco><option timestep="{options["dt"]}"/><worldbody>{bodies}</worldbody></mujoco>'
     )
     threads, data = options["threads"], mujoco.MjData(model)
+    chunk = max(1, options["worlds"] // (4 * threads))
     kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
     start = np.zeros(mujoco.mj_stateSize(model, kind))
     mujoco.mj_getState(model, data, start, kind)
@@ -63,7 +69,7 @@ def main(options: dict) -> dict:
         each = [mujoco.MjData(model) for _ in range(threads)]
         for _ in range(1 + options["repeats"]):
             begun = time.perf_counter()
-            pool.rollout(model, each, starts, nstep=options["steps"], chunk_size=options["worlds"] // (4 * threads))
+            pool.rollout(model, each, starts, nstep=options["steps"], chunk_size=chunk)
             times.append((time.perf_counter() - begun) / options["steps"])
     return {
         "peer": f"mujoco {mujoco.__version__}",
