@@ -13,7 +13,6 @@ from warpbots.cli import simulations
 from warpbots.output_files import replacing
 from warpbots.tables import size
 from warpbots.view.film import film_writer
-from warpbots.view.html_page import require_k3d
 
 __all__ = ["bench", "render", "simulate", "view", "write"]
 
@@ -35,7 +34,6 @@ def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
 
 def view(options: argparse.Namespace) -> None:
     """Write a motion as an HTML page, and open the page in the browser."""
-    require_k3d()
     page = options.out or Path("output") / Path(options.scene).stem / "view.html"
     _require_ending(page, ".html")
     motion = simulations.motion(options)
