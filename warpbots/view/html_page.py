@@ -72,7 +72,7 @@ def page_of(motion: Motion, note: str = "") -> str:
 
 @checked
 def save_html(
-    path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0
+    path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0, note: str = ""
 ) -> Path:
     """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, even offline.
 
@@ -82,6 +82,7 @@ def save_html(
         every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states
             and at most 40 MB.
         world: Index of the world.
+        note: A line of text that is shown above the motion.
 
     Returns:
         `path`.
@@ -91,7 +92,8 @@ def save_html(
     """
     path = Path(path)
     with replacing(path) as (temporary,):
-        temporary.write_text(page_of(collect(trajectory, moments(trajectory, every), world)), encoding="utf-8")
+        motion = collect(trajectory, moments(trajectory, every), world)
+        temporary.write_text(page_of(motion, note), encoding="utf-8")
     return path
 
 
