@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from view_cases import GREEN
 
-from warpbots.view import animate, film_strip
+from warpbots.view import animate, film, film_strip
 from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
 
@@ -177,3 +177,54 @@ def test_full_disk_leaves_what_was_there(flat, tmp_path, monkeypatch):
         animate(path, flat, width=120)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def texts_of(figure):
+    """Boxes of all texts that a figure shows [pixels], with the texts; and the size of the figure."""
+    figure.canvas.draw()
+    renderer, shown = figure.canvas.get_renderer(), []
+    for ax in figure.axes:
+        shown += ax.texts
+        for axis in (ax.xaxis, ax.yaxis) if ax.axison else ():
+            low, high = sorted(axis.get_view_interval())
+            shown += [axis.label, *(t.label1 for t in axis.get_major_ticks() if low <= t.get_loc() <= high)]
+    shown = [text for text in shown if text.get_visible() and text.get_text().strip()]
+    return [(t.get_text(), t.get_window_extent(renderer).extents) for t in shown], figure.get_size_inches() * figure.dpi
+
+
+def figures(trajectory, monkeypatch, draw):
+    """The figures that `draw` renders."""
+    seen, image_of = [], film.image_of
+    monkeypatch.setattr(film, "image_of", lambda figure: seen.append(figure) or image_of(figure))
+    draw(trajectory)
+    return seen
+
+
+@pytest.mark.parametrize("frames", [2, 4, 9])
+def test_no_label_of_a_strip_is_cut_or_overlaps_another(trajectory, frames, monkeypatch):
+    (figure,) = figures(trajectory, monkeypatch, lambda t: film_strip(t, frames))
+    check_texts(figure)
+
+
+@pytest.mark.parametrize("width", [64, 120, 240, 560])
+def test_no_label_of_a_film_is_cut_or_overlaps_another(trajectory, width, tmp_path, monkeypatch):
+    seen = figures(trajectory, monkeypatch, lambda t: animate(tmp_path / "motion.gif", t, fps=10.0, width=width))
+    check_texts(seen[-1])
+
+
+def check_texts(figure):
+    shown, (width, height) = texts_of(figure)
+    assert len(shown) >= (1 if width < 125 else 3)
+    for k, (name, (x0, y0, x1, y1)) in enumerate(shown):
+        assert -0.5 <= x0 and x1 <= width + 0.5 and -0.5 <= y0 and y1 <= height + 0.5, (name, x0, y0, x1, y1)
+        for other, (u0, v0, u1, v1) in shown[:k]:
+            assert min(x1 - u0, u1 - x0) < 1.0 or min(y1 - v0, v1 - y0) < 1.5, (name, other)
+
+
+def test_every_axis_has_a_unit(trajectory, monkeypatch):
+    (figure,) = figures(trajectory, monkeypatch, lambda t: film_strip(t, 4))
+    names = {text for text, _ in texts_of(figure)[0]}
+    if trajectory.scene.dim == 2:
+        assert {"x [m]", "y [m]"} <= names
+    else:
+        assert {name.split("m  ")[1] for name in names if "m  (" in name} == {"(x)", "(y)", "(z)"}

@@ -16,7 +16,7 @@ from warpbots.view.palette import GROUND, GROUND_EDGE, PAPER
 from warpbots.view.picture import radii
 from warpbots.view.raster import LIGHT
 from warpbots.view.rigid_bodies import BodyPoses, RigidSurface
-from warpbots.view.ruler import tick_distance
+from warpbots.view.ruler import tick_distance, upright_edge
 from warpbots.view.shadow import DARKNESS
 from warpbots.view.upright_view import FIELD, UPRIGHT, filling, in_view, perspective, smallest_aspect, upright
 
@@ -243,7 +243,7 @@ class BrowserScene:
 
     @property
     def _grid(self) -> np.ndarray:
-        """End points of the lines on the floor, or on the lower face of the box in view, shape (n, 3)."""
+        """End points of lines on the floor, or on the lower face of the box in view, and of rulers, shape (n, 3)."""
         if self._flat:
             return np.zeros((0, 3))
         (low, high), step, ends = self.ground, tick_distance(self.camera), []
@@ -256,6 +256,8 @@ class BrowserScene:
                     point = np.full(3, height + _ABOVE * self.size)
                     point[axis], point[across] = value, end
                     ends.append(point)
+        if not self._reach:
+            ends += upright_edge(self.camera)
         return np.array(ends)
 
     def keep(self, particles: np.ndarray) -> None:
