@@ -38,7 +38,7 @@ READ = """(() => {
             rate: +element("speed").value, repeats: element("loop").ariaPressed, name: element("play").ariaLabel,
             playing: element("play").ariaLabel === "Pause", filled: document.fullscreenElement === root,
             focus: document.activeElement.dataset.do || document.activeElement.tagName,
-            labels: [...document.querySelectorAll(".wb-ruler span")].filter(e => !e.hidden).map(e => {
+            labels: [...document.querySelectorAll(".wb-number")].filter(e => !e.hidden).map(e => {
                 const b = e.getBoundingClientRect(); return [e.textContent, b.x, b.y, b.right, b.bottom]; })};
 })()"""
 READY = "!!%s.document.querySelector('.wb-player')?.dataset.frames"
@@ -318,15 +318,16 @@ def test_labels_have_units_and_do_not_overlap(browser, pages, size):
     for name in ("flat", "solid"):
         labels = Player(browser, pages[name], size)()["labels"]
         assert len(labels) >= 3
-        assert {text.split()[-1] for text, *_ in labels if " " in text} == {"(x)", "(y)"}
+        axes = {"(x)", "(y)"} if name == "flat" else {"(x)", "(y)", "(z)"}
+        assert {text.split()[-1] for text, *_ in labels if " " in text} == axes
         for i, (_, x0, y0, x1, y1) in enumerate(labels):
             assert x0 >= 0.0 and x1 <= size[0] and y0 >= 0.0
             for _, u0, v0, u1, v1 in labels[:i]:
                 assert x1 <= u0 or u1 <= x0 or y1 <= v0 or v1 <= y0
 
 
-def color_at(browser, motion, point, size):
-    """Colour of a page where a point is seen, in [0, 1]."""
+def seen_at(browser, motion, point):
+    """Where a point is seen [pixels]."""
     view = perspective(motion.camera())
     eye, center, up = (np.array(view[i : i + 3]) for i in (0, 3, 6))
     forward = (center - eye) / np.linalg.norm(center - eye)
@@ -339,6 +340,12 @@ def color_at(browser, motion, point, size):
     scale = height / (2.0 * tangent * (arm @ forward))
     x, y = width / 2.0 + scale * (arm @ right), height / 2.0 - scale * (arm @ np.cross(right, forward))
     assert 0.0 < x < width and 0.0 < y < height
+    return x, y
+
+
+def color_at(browser, motion, point):
+    """Colour of a page where a point is seen, in [0, 1]."""
+    x, y = seen_at(browser, motion, point)
     return np.array(browser.run(f"""(() => {{
         const canvas = document.querySelector(".wb-view"), gl = canvas.getContext("webgl2"), p = new Uint8Array(4);
         gl.readPixels({round(x)}, canvas.height - 1 - {round(y)}, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, p);
@@ -354,7 +361,7 @@ def test_bodies_are_where_they_are(browser, pages, flat, solid, size):
         browser.key("End", 35)
         player.until(lambda s: s["time"] == s["last"])
         ball = motion.position[-1][motion.particles.body == 1].mean(axis=0)
-        color = color_at(browser, motion, ball, size)
+        color = color_at(browser, motion, ball)
         assert np.argmax(color) == np.argmax(GREEN) and color.max() > 2.0 * np.sort(color)[1]
 
 
@@ -363,9 +370,19 @@ def test_the_ground_lies_below_with_a_shadow_on_it(browser, pages, solid):
     motion = collect(solid, range(solid.steps + 1))
     player = Player(browser, pages["solid"])
     player.paused()
-    far, near = (
-        color_at(browser, motion, np.array([x, y, 0.0]), (900, 600)) for x, y in ((0.232, -0.01), (0.1, -0.001))
-    )
+    far, near = (color_at(browser, motion, np.array([x, y, 0.0])) for x, y in ((0.232, -0.01), (0.1, -0.001)))
     assert np.abs(far / far.max() - np.array(GROUND) / max(GROUND)).max() < 0.03 and far.min() > 0.75
     assert 0.74 < (near / far).mean() < 0.97
     assert np.abs(near / near.max() - far / far.max()).max() < 0.02
+
+
+def test_goals_are_marked(browser, solid, tmp_path):
+    point = np.array([0.3, 0.2, 0.2])
+    player = Player(browser, save_html(tmp_path / "goal.html", solid, goal=point))
+    player.paused()
+    motion = collect(solid, [0, solid.steps], goal=point)
+    x, y = browser.run(
+        "(m => [m.e, m.f])(new DOMMatrix(getComputedStyle(document.querySelector('.wb-goal')).transform))"
+    )
+    np.testing.assert_allclose((x, y), seen_at(browser, motion, point), atol=1.0)
+    assert browser.run("document.querySelector('.wb-goal').textContent") == "goal"

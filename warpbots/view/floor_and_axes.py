@@ -8,14 +8,14 @@ from warpbots.contact import signed_distance
 from warpbots.scene import Shape
 from warpbots.view.camera import Camera
 from warpbots.view.figure_layout import ACROSS, STEPS, UP, label_place, labelled, ticks_along
-from warpbots.view.palette import GROUND, GROUND_EDGE, QUIET
+from warpbots.view.palette import GOAL, GROUND, GROUND_EDGE, QUIET
 from warpbots.view.ruler import ruler, upright_edge
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["draw_floor", "draw_section", "flat_axes"]
+__all__ = ["draw_floor", "draw_goals", "draw_section", "flat_axes"]
 
 _NARROW = 0.2  # margin of a picture in which no numbers have room [inch]
 _SAMPLES = 480  # along the longer side of the window
@@ -77,4 +77,27 @@ def draw_floor(ax: "Axes", camera: Camera, solid: bool) -> None:
         ax.annotate(
             tick.text, camera.project(tick.at), xytext=offset, textcoords="offset points", ha=side, va="top",
             color=QUIET, fontsize=7, zorder=1, annotation_clip=False,
+        )  # fmt: skip
+
+
+def draw_goals(ax: "Axes", camera: Camera, goals: np.ndarray, named: bool = True) -> None:
+    """Mark points by rings with crosses, in front of everything; in 3D a line leads down to the lower face of the box.
+
+    Args:
+        ax: Axes to draw on.
+        camera: The view.
+        goals: The points [m], shape (n, dim).
+        named: Whether the word "goal" stands beside the first point.
+    """
+    at = camera.project(goals)
+    ax.plot(*at.T, "o", ms=10.0, mfc="none", mec=GOAL, mew=1.4, zorder=4.5)
+    ax.plot(*at.T, "+", ms=6.0, mec=GOAL, mew=1.2, zorder=4.5)
+    if goals.shape[1] == 3:
+        below = camera.project(np.column_stack([goals[:, :2], np.full(len(goals), camera.box[0][2])]))
+        for ends in zip(at, below, strict=True):
+            ax.plot(*np.transpose(ends), color=GOAL, lw=0.8, ls=(0, (2, 2)), zorder=4.4)
+    if named:
+        ax.annotate(
+            "goal", at[0], xytext=(8.0, 4.0), textcoords="offset points", color=GOAL, fontsize=8, zorder=4.5,
+            annotation_clip=False,
         )  # fmt: skip

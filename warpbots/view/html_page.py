@@ -4,9 +4,12 @@ import html
 import json
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
+
+import numpy as np
 
 from warpbots.output_files import replacing
 from warpbots.scene.field_types import checked
@@ -72,7 +75,13 @@ def page_of(motion: Motion, note: str = "") -> str:
 
 @checked
 def save_html(
-    path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0, note: str = ""
+    path: str | os.PathLike,
+    trajectory: "Trajectory[Any]",
+    every: int | None = None,
+    *,
+    world: int = 0,
+    note: str = "",
+    goal: np.ndarray | Sequence[Any] | None = None,
 ) -> Path:
     """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, even offline.
 
@@ -83,6 +92,7 @@ def save_html(
             and at most 40 MB.
         world: Index of the world.
         note: A line of text that is shown above the motion.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         `path`.
@@ -92,7 +102,7 @@ def save_html(
     """
     path = Path(path)
     with replacing(path) as (temporary,):
-        motion = collect(trajectory, moments(trajectory, every), world)
+        motion = collect(trajectory, moments(trajectory, every), world, goal)
         temporary.write_text(page_of(motion, note), encoding="utf-8")
     return path
 

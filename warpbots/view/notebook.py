@@ -7,7 +7,10 @@ is not a widget. docs/design/notebooks.md lists what each viewer shows.
 import dataclasses
 import html
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from warpbots.notebook_cells import in_notebook
 from warpbots.scene.field_types import checked
@@ -60,7 +63,13 @@ class View:
 
 
 @checked
-def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
+def show(
+    trajectory: "Trajectory[Any]",
+    every: int | None = None,
+    *,
+    world: int = 0,
+    goal: np.ndarray | Sequence[Any] | None = None,
+) -> View:
     """A film strip of a trajectory and, in a notebook, a player in which the motion can be played and rotated.
 
     The player works with and without a kernel. It takes at most 3 MB of the notebook; if all states need more, the
@@ -72,14 +81,15 @@ def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int 
         trajectory: The motion; it is simulated again.
         every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states.
         world: Index of the world.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Raises:
-        ValueError: `every` is below 1, or there is no such world.
+        ValueError: `every` is below 1, there is no such world, or `goal` has the wrong shape.
     """
     steps, text = moments(trajectory, every), repr(trajectory)
     if is_static() or not in_notebook():
-        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
-    motion = collect(trajectory, steps, world)
+        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world, goal)), text)
+    motion = collect(trajectory, steps, world, goal)
     picture = strip(motion.pick(evenly(len(motion) - 1, _PICTURES)))
     player, shows = cell_player(motion)
     return View(picture, f"{text}; the player shows {shows}" if shows else text, player)

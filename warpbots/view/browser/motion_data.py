@@ -70,6 +70,7 @@ def motion_data(motion: Motion, note: str = "") -> str:
         "lower": lower.tolist(),
         "step": step.tolist(),
         "ticks": _ticks(motion),
+        "goals": [] if motion.goals is None else upright(motion.goals).tolist(),
     }
     words = json.dumps(header).encode()
     block = b"".join([struct.pack("<I", len(words)), words, *(np.ascontiguousarray(a).tobytes() for a in arrays)])

@@ -107,12 +107,15 @@ async function player(root, text) {
     canvas.setAttribute("aria-label", `${scene.name}, ${scene.dim}D, ${motion.end.toFixed(2)} seconds. Drag to turn the view.`);
     find(".wb-note").textContent = scene.note;
     control.seek.max = motion.end;
-    const labels = scene.ticks.map(tick => {
-        const label = document.createElement("span");
-        label.textContent = tick.text;
-        find(".wb-ruler").append(label);
-        return label;
-    });
+    const placed = (text, kind) => {
+        const made = document.createElement("span");
+        made.textContent = text;
+        made.className = kind;
+        find(".wb-ruler").append(made);
+        return made;
+    };
+    const labels = scene.ticks.map(tick => placed(tick.text, "wb-number"));
+    const goals = scene.goals.map((_, k) => placed(k ? "" : "goal", "wb-goal"));
 
     function icon(button, name) {
         if (button.dataset.icon === name) return;
@@ -137,6 +140,7 @@ async function player(root, text) {
             picture.update(motion.at(state.time));
             picture.draw();
             ruler();
+            mark();
             show();
             root.dataset.frames = +(root.dataset.frames || 0) + 1;
         }
@@ -155,6 +159,13 @@ async function player(root, text) {
         } else if ((state.lingered += passed) > LINGER) {
             state.time = 0;
         }
+    }
+
+    function mark() {  // the points that are to be reached, in front of everything
+        goals.forEach((element, k) => {
+            const [x, y] = picture.camera.seen(scene.goals[k], canvas.clientWidth, canvas.clientHeight);
+            element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
+        });
     }
 
     function ruler() {  // labels that would lie over an earlier one, or outside, are left out
