@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from warpbots.scene import Scene
 from warpbots.scene.field_types import shown
@@ -98,7 +97,7 @@ def goals_of(scene: Scene, goal: Any) -> np.ndarray | None:
     """
     if goal is None:
         return None
-    goals = np.asarray(goal.detach().cpu() if isinstance(goal, torch.Tensor) else goal, dtype=np.float64)
+    goals = np.asarray(goal, dtype=np.float64)
     if goals.ndim not in (1, 2) or goals.shape[-1] != scene.dim or not np.isfinite(goals).all():
         raise ValueError(f"goal must be finite, of shape ({scene.dim},) or (n, {scene.dim}), got {shown(goal)}")
     return goals.reshape(-1, scene.dim)
