@@ -180,8 +180,8 @@ class Picture {
         return above;
     }
 
-    shadow(view, above) {  // on the part of the floor that is drawn
-        const gl = this.gl, {scene} = this, height = scene.floor + 0.0015 * this.camera.distance;
+    shadow(view, above) {  // on the part of the floor that is drawn; a higher one would be seen beside its place
+        const gl = this.gl, {scene} = this, height = scene.floor;
         const [x0, y0] = [0, 1].map(i => Math.max(scene.ground[i], this.shaded[i]));
         const [x1, y1] = [2, 3].map(i => Math.min(scene.ground[i], this.shaded[i]));
         if (x0 >= x1 || y0 >= y1) return;
@@ -195,7 +195,10 @@ class Picture {
         gl.bindTexture(gl.TEXTURE_2D, this.covers[0].texture);
         for (const index of [1, 2]) gl.disableVertexAttribArray(index);
         this.attribute(0, this.ends, 3, gl.FLOAT);
+        gl.enable(gl.POLYGON_OFFSET_FILL);
+        gl.polygonOffset(-2, -4);
         gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+        gl.disable(gl.POLYGON_OFFSET_FILL);
     }
 
     // Draws bodies, and obstacles unless it is for their shadow. A mask is white where a body can be held.
