@@ -100,10 +100,10 @@ html_theme_options = {
     "navbar_start": ["navbar-logo", "version"],
     "navbar_center": ["first-row"],
     "navbar_persistent": ["search-button"],
-    # Long lines of code need the width of the right column: sections of tutorials are in the left one.
+    # Long lines of code need the width of the right column: sections of tutorials and tasks are in the left one.
     "secondary_sidebar_items": {
         pages: ["page-toc"]
-        for pages in ["docs/install", "docs/[!i]*", "docs/[!g]*/*", "benchmarks/**", "usd_scenes/*", "warpbots/*", "C*"]
+        for pages in ["docs/install", "docs/[!i]*", "docs/[ads][peo]*/*", "benchmarks/**", "usd_scenes/*", "warpbots/*", "C*"]
     },
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -3,9 +3,9 @@ const ORDER = [
   [/^CHANGELOG|^CONTRIBUTING/, 0.1],
   [/^benchmarks\//, 0.25],
   [/^docs\/design\//, 0.3],
-  [/^docs\/gallery\//, 0.8],
+  [/^docs\/gallery\/|^docs\/coming_from|^docs\/usd_attributes/, 0.7],
   [/^docs\/api\//, 1.0],
-  [/^tutorials\//, 1.0],
+  [/^tutorials\/|^docs\/tasks\//, 1.0],
   [/^docs\//, 2.0],
 ];
 
