@@ -102,8 +102,8 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     # Long lines of code need the width of the right column: sections of tutorials and tasks are in the left one.
     "secondary_sidebar_items": {
-        pages: ["page-toc"]
-        for pages in ["docs/install", "docs/[!i]*", "docs/[ads][peo]*/*", "benchmarks/**", "usd_scenes/*", "warpbots/*", "C*"]
+        page: ["page-toc"]
+        for page in ("docs/install docs/[!i]* docs/[ads][peo]*/* benchmarks/** usd_scenes/* warpbots/* C*").split()
     },
     "footer_start": ["copyright"],
     "footer_end": [],
