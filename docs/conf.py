@@ -70,7 +70,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "warpbots"
 html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "layout.css"]
 html_search_scorer = str(HERE / "search_order.js")
 templates_path = ["_templates"]
 html_additional_pages = {"index": "redirect.html"}  # the first page is docs/index.html
@@ -88,6 +88,11 @@ html_context = {
         ("API", "docs/api/index"),
     ],
 }
+WITH_SECTIONS = (
+    "docs/install", "docs/[!i]*", "docs/[ads][peo]*/*", "benchmarks/**", "usd_scenes/*", "warpbots/*", "C*",
+)  # fmt: skip
+"""Pages with a list of their sections on the right."""
+
 REPOSITORY = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"][
     "hooks"
 ]["custom"]["repository"]
@@ -101,10 +106,7 @@ html_theme_options = {
     "navbar_center": ["first-row"],
     "navbar_persistent": ["search-button"],
     # Long lines of code need the width of the right column: sections of tutorials and tasks are in the left one.
-    "secondary_sidebar_items": {
-        page: ["page-toc"]
-        for page in ("docs/install docs/[!i]* docs/[ads][peo]*/* benchmarks/** usd_scenes/* warpbots/* C*").split()
-    },
+    "secondary_sidebar_items": dict.fromkeys(WITH_SECTIONS, ("page-toc",)),
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -81,4 +81,4 @@ def test_the_font_is_shipped_with_its_licence():
     fonts = EXTENSIONS.parent / "_static" / "fonts"
     assert (fonts / "formulas.woff2").read_bytes()[:4] == b"wOF2"
     assert "GUST Font License" in (fonts / "LICENCE.md").read_text()
-    assert 'url("fonts/formulas.woff2")' in (EXTENSIONS.parent / "_static" / "site.css").read_text()
+    assert 'url("fonts/formulas.woff2")' in (EXTENSIONS.parent / "_static" / "layout.css").read_text()
