@@ -1,4 +1,4 @@
-"""Draw the films of the start page, one for each solver: ``python docs/draw_start.py [NAME ...]``.
+"""Draw the films of the start page, one for each solver and one for the gallery: ``python docs/draw_start.py [NAME ...]``.
 
 Runs scripts of ``docs/gallery/`` in a temporary folder and films their ``motion``; a still picture of each film is for
 readers who have asked for less motion.
@@ -24,6 +24,7 @@ FILMS = {
     "projective": "ball_in_a_hammock",
     "articulated": "hand_from_mjcf",
     "coupled": "robot_on_sand",
+    "gallery": "pneumatic_finger",
 }
 """Names of films, and the scripts whose motions they show."""
 SIZE = (480, 320)  # [pixels]

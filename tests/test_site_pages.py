@@ -93,7 +93,7 @@ def test_links_of_the_start_page_lead_somewhere(site, page):
     """Those of its films are not checked by the build."""
     page.open(site / "docs" / "index.html")
     links = page.run("[...document.querySelectorAll('.films a, .films source')].map(e => e.href ?? e.srcset)")
-    assert len(links) == 10
+    assert len(links) == 12
     targets = [
         Path(link.removeprefix("file://")) if link.startswith("file:") else site / "docs" / link for link in links
     ]

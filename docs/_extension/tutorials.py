@@ -35,7 +35,7 @@ class Tutorials(SphinxDirective):
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
             title, learn, time = introduction("".join(cells[0]["source"]))
             where = f"../tutorials/{path.name}"
-            lines = [f"[**{title}**]({where})", "", f"You will learn {learn}", "", f"*{time}*"]
+            lines = [f"[**{path.stem[:2]} {title}**]({where})", "", f"You will learn {learn}", "", f"*{time}*"]
             picture = nodes.image(uri=thumbnail(cells, PICTURES.get(path.stem, -1)), alt=title)
             text = nodes.container("", *self.parse_text_to_nodes("\n".join(lines)))
             sections.append(nodes.container("", nodes.paragraph("", "", picture), text, classes=["lesson"]))
