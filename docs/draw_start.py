@@ -1,4 +1,4 @@
-"""Draw the films of the start page, one for each solver and one for the gallery: ``python docs/draw_start.py [NAME ...]``.
+"""Draw the films of the start page, for each solver and for the gallery: ``python docs/draw_start.py [NAME ...]``.
 
 Runs scripts of ``docs/gallery/`` in a temporary folder and films their ``motion``; a still picture of each film is for
 readers who have asked for less motion.
