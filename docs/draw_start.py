@@ -43,7 +43,14 @@ def main() -> None:
             with Image.open("film.gif") as film:
                 frames = [fitted(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
         first, *others = frames
-        first.save(FOLDER / f"{name}.webp", append_images=others, duration=1000 / FPS, loop=0, quality=60, method=6)
+        first.save(
+            FOLDER / f"{name}.webp",
+            append_images=others,
+            duration=1000 * SECONDS / len(others),
+            loop=0,
+            quality=60,
+            method=6,
+        )
         frames[len(frames) // 2].save(FOLDER / f"{name}.png", optimize=True)
         plt.close("all")
 
