@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING
 
 from warpbots.envs.draws import Draw, Scaled, Shifted, UniformValue
 from warpbots.envs.episode import Episode, Transition
+from warpbots.envs.tasks import TASKS
 
 if TYPE_CHECKING:
+    from warpbots.envs.rsl_rl import RslRlEnv
     from warpbots.envs.single_env import SimulationEnv
     from warpbots.envs.stable_baselines import StableBaselinesEnv
+    from warpbots.envs.torchrl import TorchRLEnv
     from warpbots.envs.vector_env import SimulationVectorEnv
 
 __all__ = [
     "Draw",
     "Episode",
+    "RslRlEnv",
     "Scaled",
     "Shifted",
     "SimulationEnv",
     "SimulationVectorEnv",
     "StableBaselinesEnv",
+    "TASKS",
+    "TorchRLEnv",
     "Transition",
     "UniformValue",
 ]
@@ -31,6 +37,8 @@ _LOADED_WHEN_USED = {
     "SimulationEnv": ("single_env", "gymnasium", 'pip install "warpbots[rl]"'),
     "SimulationVectorEnv": ("vector_env", "gymnasium", 'pip install "warpbots[rl]"'),
     "StableBaselinesEnv": ("stable_baselines", "stable_baselines3", "pip install stable-baselines3"),
+    "TorchRLEnv": ("torchrl", "torchrl", "pip install torchrl"),
+    "RslRlEnv": ("rsl_rl", "rsl_rl", "pip install rsl-rl-lib"),
 }
 """Names that need an optional package: the module with the name, the package, and how to install it."""
 
@@ -45,6 +53,11 @@ if not TYPE_CHECKING:
             raise ImportError(f"wb.envs.{name} needs {package}, which is not installed: {remedy}", name=package)
         globals()[name] = getattr(importlib.import_module(f"warpbots.envs.{module}"), name)
         return globals()[name]
+
+    if importlib.util.find_spec("gymnasium") is not None:
+        from warpbots.envs.registered import register
+
+        register()
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """The randomness of an environment: a generator for each world, and what the worlds draw from it for an episode."""
 
-from collections.abc import Iterator, Mapping, Sequence
 import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,9 @@ class RandomStarts:
         like = next(iter(self._fields.values()))
         for name, draw in self._episode.goals.items():
             rows = [
-                torch.as_tensor(draw(like.new_zeros(()), generator)).to(like) if chosen or not before else before[name][i]
+                torch.as_tensor(draw(like.new_zeros(()), generator)).to(like)
+                if chosen or not before
+                else before[name][i]
                 for i, (chosen, generator) in enumerate(zip(worlds.tolist(), self.generators, strict=True))
             ]
             shapes = {tuple(row.shape) for row in rows}
@@ -151,7 +153,9 @@ def seeds_of(seed: Any, worlds: int) -> list[int | None]:
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
         seed = [int(seed) + i for i in range(worlds)]
     if not isinstance(seed, Sequence) or len(seed) != worlds:
-        raise ValueError(f"reset: seed must be an integer, {worlds} integers, one for each world, or None, got {shown(seed)}")
+        raise ValueError(
+            f"reset: seed must be an integer, {worlds} integers, one for each world, or None, got {shown(seed)}"
+        )
     for one in seed:
         if one is not None and (isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 0):
             raise ValueError(f"reset: a seed must be an integer of at least 0, got {shown(one)}")

@@ -15,6 +15,7 @@ from warpbots.envs.frames import Frames
 from warpbots.envs.observation import Observation
 from warpbots.envs.random_starts import RandomStarts, seeds_of
 from warpbots.gradients import LOST
+from warpbots.numerics import precision
 from warpbots.observers.memory import remembering
 from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation import LostWorldWarning, Simulation, SimulationError
@@ -103,25 +104,25 @@ class SimulationVectorEnv(VectorEnv):
         self._differentiable, self.gives_numpy = differentiable, numpy
         self._random, self._judge = RandomStarts(simulation, episode), Judge(episode, self.num_envs)
         rest = simulation.state()
-        like = next(iter(vars(rest).values()))
-        self._like = like.new_zeros((self.num_envs, simulation.channels))
+        device = next(iter(vars(rest).values())).device
+        self._like = torch.zeros((self.num_envs, simulation.channels), dtype=getattr(torch, precision), device=device)
         self.state: Any = None
         self.parameters: dict[str, torch.Tensor] = {}
         self.goals: dict[str, torch.Tensor] = {}
-        self.intervals = torch.zeros(self.num_envs, dtype=torch.int64, device=like.device)
-        self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=like.device)
+        self.intervals = torch.zeros(self.num_envs, dtype=torch.int64, device=device)
+        self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=device)
         self._observation = Observation(simulation, episode)
-        kind = self._like.cpu().numpy().dtype
         self._random.seed([0] * self.num_envs)
         everywhere = torch.ones_like(self._ended)
-        with torch.no_grad(), self._random.noise(like.device):
+        with torch.no_grad(), self._random.noise(device):
             seen = self._observation(rest, {}, self._random.goals(everywhere, {}), self._age())
         self._observation.forget(None)
         self._random = RandomStarts(simulation, episode)
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, seen.shape[1:], kind.type)
-        self.single_action_space = spaces.Box(-1.0, 1.0, (simulation.channels,), kind.type)
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, seen.shape[1:], np.dtype(precision).type)
+        self.single_action_space = spaces.Box(-1.0, 1.0, (simulation.channels,), np.dtype(precision).type)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._seen: torch.Tensor | None = None
         self._frames: Frames | None = None
 
     def reset(self, *, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -156,6 +157,9 @@ class SimulationVectorEnv(VectorEnv):
             self._ended = self._ended & ~worlds
             with remembering(worlds):
                 seen = self._observe()
+            if self._seen is not None:  # worlds that go on were observed before, and time has not passed since
+                seen = torch.where(worlds[:, None], seen, self._seen)
+            self._seen = seen
         return self._given(seen), self._given(self._infos(torch.ones_like(worlds), {}))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -197,7 +201,7 @@ class SimulationVectorEnv(VectorEnv):
         reward, terms = self._judge.reward(transition)
         terminated = (self._judge.terminated(transition) & ~ended) | lost
         truncated = (self.intervals >= self.episode.steps) & ~terminated
-        reward = torch.where(ended, 0.0, reward)
+        reward = torch.where(ended, 0.0, reward).to(self._like.dtype)
         over = terminated | truncated
         more = {"lost": lost, "reward_terms": terms} if terms else {"lost": lost}
         infos = self._infos(torch.ones_like(over), more)
@@ -209,12 +213,19 @@ class SimulationVectorEnv(VectorEnv):
             infos = self._infos(~over, more) | final
         else:
             self._ended = over
-        return tuple(map(self._given, (self._observe(), reward, terminated, truncated, infos)))
+        self._seen = self._observe()
+        return tuple(map(self._given, (self._seen, reward, terminated, truncated, infos)))
 
-    def detach(self) -> None:
-        """Cut the gradient: later rewards do not depend on earlier actions, as at the start of a short horizon."""
+    def detach(self) -> torch.Tensor | None:
+        """Cut the gradient: later rewards do not depend on earlier actions, as at the start of a short horizon.
+
+        Returns:
+            The last observation, without its gradient; None before the first reset.
+        """
         self.state = self.state.mapped(lambda field: field.detach())
         self.parameters = {name: value.detach() for name, value in self.parameters.items()}
+        self._seen = None if self._seen is None else self._seen.detach()
+        return self._seen
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """A picture of each world, shape (height, width, 3), uint8, from a camera that follows the bodies.
@@ -259,11 +270,11 @@ class SimulationVectorEnv(VectorEnv):
 
     def _observe(self) -> torch.Tensor:
         with self._random.noise(self._like.device):
-            return self._observation(self.state, self.parameters, self.goals, self._age())
+            return self._observation(self.state, self.parameters, self.goals, self._age()).to(self._like.dtype)
 
     def _age(self) -> torch.Tensor:
         """Time since the start of the episode of each world [s], shape (worlds,)."""
-        return (self.intervals * self.simulation.dt).to(self._like.dtype)
+        return self.intervals.double() * self.simulation.dt
 
     def _infos(self, worlds: torch.Tensor, more: dict[str, Any]) -> dict[str, Any]:
         """Infos with masks that say for which worlds they are meant."""
@@ -294,7 +305,9 @@ class SimulationVectorEnv(VectorEnv):
         """The worlds that a reset concerns, shape (worlds,), bool."""
         if given is None:
             return torch.ones_like(self._ended)
-        mask = torch.as_tensor(given, device=self._ended.device) if isinstance(given, torch.Tensor | np.ndarray) else None
+        mask = (
+            torch.as_tensor(given, device=self._ended.device) if isinstance(given, torch.Tensor | np.ndarray) else None
+        )
         if mask is None or mask.dtype != torch.bool or mask.shape != self._ended.shape:
             got = shown(given) if mask is None else f"shape {tuple(mask.shape)} and type {mask.dtype}"
             raise ValueError(
