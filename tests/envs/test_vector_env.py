@@ -382,7 +382,7 @@ def test_any_solver_is_an_environment(solver):
         seen, reward, *_ = env.step(action)
     state = sim.state()
     for action in actions(env, steps=6):
-        before, state = state, sim.step(state, action)
+        state = sim.step(state, action)
     assert torch.isfinite(reward).all()
     assert reward.dtype == seen.dtype == getattr(torch, wb.numerics.precision)
 

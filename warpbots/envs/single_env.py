@@ -37,7 +37,7 @@ class SimulationEnv(gymnasium.Env):
         simulation = fitted(simulation, Simulation, "SimulationEnv: simulation")
         if simulation.worlds != 1:
             raise ValueError(
-                f"SimulationEnv: simulation must have 1 world, got {simulation.worlds}; use SimulationVectorEnv for more"
+                f"SimulationEnv: simulation must have 1 world, got {simulation.worlds}; use SimulationVectorEnv"
             )
         self.worlds = SimulationVectorEnv(
             simulation, episode, autoreset_mode=AutoresetMode.DISABLED, numpy=True, render_mode=render_mode

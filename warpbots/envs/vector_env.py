@@ -12,8 +12,8 @@ from gymnasium.vector.utils import batch_space
 
 from warpbots.envs.episode import Episode, Judge, Transition
 from warpbots.envs.frames import Frames
-from warpbots.envs.observation import Observation
 from warpbots.envs.random_starts import RandomStarts, seeds_of
+from warpbots.envs.worlds_observation import WorldsObservation
 from warpbots.gradients import LOST
 from warpbots.numerics import precision
 from warpbots.observers.memory import remembering
@@ -34,8 +34,8 @@ class SimulationVectorEnv(VectorEnv):
     ``infos["lost"]`` marks it. A solver whose states have no field ``lost`` (MPM, for one) cannot stop single worlds:
     all its worlds end together.
 
-    ``infos`` has ``age``, the time since the start of the episode [s], ``lost``, and ``reward_terms`` by name, each with
-    a mask ``_age`` and so on. With automatic resets in the same step, ``final_obs`` and ``final_info`` hold the last
+    ``infos`` has ``age``, the time since the start of the episode [s], ``lost``, and ``reward_terms`` by name, each
+    with a mask ``_age`` and so on. With automatic resets in the same step, ``final_obs`` and ``final_info`` hold the last
     observation and infos of the worlds that ended; ``final_obs`` is one tensor of all worlds, not an array of objects,
     and ``_final_obs`` says which rows are meant.
 
@@ -93,8 +93,8 @@ class SimulationVectorEnv(VectorEnv):
             raise ValueError(f"SimulationVectorEnv: render_mode must be 'rgb_array' or None, got {shown(render_mode)}")
         if differentiable and numpy:
             raise ValueError(
-                "SimulationVectorEnv: differentiable=True needs tensors, since NumPy arrays have no gradient; leave out "
-                "numpy=True"
+                "SimulationVectorEnv: differentiable=True needs tensors, since NumPy arrays have no gradient; leave "
+                "out numpy=True"
             )
         self.simulation, self.episode, self.render_mode = simulation, episode, render_mode
         self.num_envs, self._mode = simulation.worlds, AutoresetMode(autoreset_mode)
@@ -111,7 +111,7 @@ class SimulationVectorEnv(VectorEnv):
         self.goals: dict[str, torch.Tensor] = {}
         self.intervals = torch.zeros(self.num_envs, dtype=torch.int64, device=device)
         self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=device)
-        self._observation = Observation(simulation, episode)
+        self._observation = WorldsObservation(simulation, episode)
         self._random.seed([0] * self.num_envs)
         everywhere = torch.ones_like(self._ended)
         with torch.no_grad(), self._random.noise(device):

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-import warpbots.observers as observers
+from warpbots import observers
 from warpbots.envs.draws import Shifted
 from warpbots.envs.episode import Episode, Transition
 from warpbots.robots import load

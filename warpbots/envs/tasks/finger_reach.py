@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-import warpbots.observers as observers
+from warpbots import observers
 from warpbots.actuators import Torque
 from warpbots.envs.draws import Shifted, UniformValue
 from warpbots.envs.episode import Episode, Transition
@@ -43,7 +43,7 @@ def finger_reach(worlds: int) -> tuple[Simulation, Episode]:
                 lower=-0.3,
                 upper=1.5,
                 damping=5e-3,
-            )  # fmt: skip
+            )
         )
     scene = Scene(
         bodies,

@@ -1,6 +1,6 @@
 """Fish: a soft strip with muscles along both sides, in water, under projective dynamics."""
 
-import warpbots.observers as observers
+from warpbots import observers
 from warpbots.actuators import Muscle
 from warpbots.envs.draws import Shifted
 from warpbots.envs.episode import Episode

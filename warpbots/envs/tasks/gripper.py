@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import warpbots.observers as observers
+from warpbots import observers
 from warpbots.actuators import Servo, Torque
 from warpbots.envs.draws import Shifted
 from warpbots.envs.episode import Episode, Transition

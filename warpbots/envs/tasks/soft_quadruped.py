@@ -1,6 +1,6 @@
 """SoftQuadruped: a slab on four legs with two muscles each, as masses and springs."""
 
-import warpbots.observers as observers
+from warpbots import observers
 from warpbots.actuators import Muscle
 from warpbots.envs.draws import Shifted
 from warpbots.envs.episode import Episode

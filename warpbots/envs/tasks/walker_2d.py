@@ -1,6 +1,8 @@
 """Walker2D: a soft walker with two legs in the plane, under the material point method."""
 
-import warpbots.observers as observers
+import dataclasses
+
+from warpbots import observers
 from warpbots.actuators import Muscle
 from warpbots.envs.draws import Shifted
 from warpbots.envs.episode import Episode
@@ -45,7 +47,7 @@ def walker_scene() -> Scene:
 
 def walker_2d(worlds: int) -> tuple[Simulation, Episode]:
     """Walk along x for two seconds: speed is rewarded, effort costs little, and falls do not end an episode."""
-    scene = walker_scene()
+    scene = dataclasses.replace(walker_scene(), domain=((-1.0, 0.0), (2.5, 0.4)))
     simulation = Simulation(scene, MPM(dx=1 / 40), dt=0.02, substeps=9, worlds=worlds)
     episode = Episode(
         observers.Clusters(7),

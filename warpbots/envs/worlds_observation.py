@@ -10,10 +10,10 @@ from warpbots.observers import BoundObserver, Observer, forget
 from warpbots.scene.field_types import shown
 from warpbots.simulation import Simulation
 
-__all__ = ["Observation"]
+__all__ = ["WorldsObservation"]
 
 
-class Observation:
+class WorldsObservation:
     """Computes the observation of all worlds."""
 
     def __init__(self, simulation: Simulation[Any], episode: Episode):
