@@ -121,7 +121,7 @@ def by_cma(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
 
 
 def draw(folder: Path) -> None:
-    """A picture of the curves of a folder, by samples and by seconds: thick the mean of the seeds, thin each of them."""
+    """A picture of the curves of a folder, by samples and by seconds: thick their mean, thin each seed."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")

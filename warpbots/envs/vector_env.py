@@ -35,9 +35,9 @@ class SimulationVectorEnv(VectorEnv):
     all its worlds end together.
 
     ``infos`` has ``age``, the time since the start of the episode [s], ``lost``, and ``reward_terms`` by name, each
-    with a mask ``_age`` and so on. With automatic resets in the same step, ``final_obs`` and ``final_info`` hold the last
-    observation and infos of the worlds that ended; ``final_obs`` is one tensor of all worlds, not an array of objects,
-    and ``_final_obs`` says which rows are meant.
+    with a mask ``_age`` and so on. With automatic resets in the same step, ``final_obs`` and ``final_info`` hold the
+    last observation and infos of the worlds that ended; ``final_obs`` is one tensor of all worlds, not an array of
+    objects, and ``_final_obs`` says which rows are meant.
 
     Attributes:
         simulation: The simulation.
