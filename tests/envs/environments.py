@@ -38,3 +38,14 @@ def episode(**options) -> wb.envs.Episode:
     given = {"observer": wb.observers.Centroid(), "reward": speed, "steps": 6,
              "start": {"velocity": wb.envs.Shifted((-0.1, 0.0), (0.1, 0.0))}} | options  # fmt: skip
     return wb.envs.Episode(**given)
+
+
+def environment(worlds=3, sim=None, *, of=None, **options) -> "wb.envs.SimulationVectorEnv":
+    """A batch of the strip, or of another simulation."""
+    return wb.envs.SimulationVectorEnv(sim or springs(worlds), of or episode(), **options)
+
+
+def actions(env, seed: int = 0, steps: int = 6) -> torch.Tensor:
+    """Random actions, shape (steps, worlds, channels)."""
+    generator = torch.Generator().manual_seed(seed)
+    return 2.0 * torch.rand(steps, env.num_envs, env.simulation.channels, generator=generator) - 1.0

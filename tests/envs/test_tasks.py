@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from envs.environments import episode, springs
+from environments import episode, springs
 
 import warpbots as wb
 
