@@ -1,4 +1,4 @@
-"""Learns a task by several methods, and writes how well the policy does after how many samples and seconds.
+"""Learns a task by several methods, and writes how well the policy does after how many samples and CPU seconds.
 
     python benchmarks/learning/learn.py walker_2d.toml ppo --seed 0 --out curves
     python benchmarks/learning/learn.py walker_2d.toml --draw curves
@@ -27,7 +27,7 @@ METHODS = ("ppo", "sac", "shac", "cma")
 
 
 class Curve:
-    """Returns of a policy by samples and seconds, written to a file row by row."""
+    """Returns of a policy by samples and by CPU time [s], written to a file row by row."""
 
     def __init__(self, settings: dict[str, Any], samples: int, path: Path):
         """Prepare other worlds, in which policies are judged.
@@ -39,14 +39,14 @@ class Curve:
         """
         self._env = environment(settings["task"], settings["judged_worlds"])
         self._every, self._next, self._path = samples // settings["evaluations"], 0, path
-        self._begun, self._lost = time.perf_counter(), 0.0
+        self._begun, self._lost = time.process_time(), 0.0
         path.write_text("samples,seconds,return\n")
 
     def note(self, samples: int, policy: Callable[[torch.Tensor], torch.Tensor]) -> None:
         """Judge a policy if it is time."""
         if samples < self._next:
             return
-        now = time.perf_counter()
+        now = time.process_time()
         seconds = now - self._begun - self._lost
         with torch.no_grad():
             seen, _ = self._env.reset(seed=1000)
@@ -59,7 +59,7 @@ class Curve:
             file.write(f"{samples},{seconds:.1f},{total.mean().item():.4f}\n")
         print(f"{self._path.stem}: {samples} samples, {seconds:.0f} s, return {total.mean().item():.3f}", flush=True)
         self._next += self._every
-        self._lost += time.perf_counter() - now
+        self._lost += time.process_time() - now
 
 
 def environment(task: str, worlds: int, **options: Any) -> wb.envs.SimulationVectorEnv:
@@ -140,7 +140,7 @@ def draw(folder: Path) -> None:
             axes[0].plot(mean[:, 0], mean[:, 2], color=f"C{k}", linewidth=2, label=label)
             axes[1].plot(mean[:, 1], mean[:, 2], color=f"C{k}", linewidth=2)
     axes[0].set(xlabel="samples", ylabel="return of an episode")
-    axes[1].set(xlabel="time [s]")
+    axes[1].set(xlabel="CPU time [s]")
     axes[0].legend(frameon=False)
     figure.savefig(folder / "curves.png", dpi=130)
 

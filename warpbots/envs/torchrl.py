@@ -53,7 +53,7 @@ class TorchRLEnv(EnvBase):
             device=device,
         )
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **options: Any) -> TensorDict:
+    def _reset(self, tensordict: "TensorDictBase | None" = None, **options: Any) -> TensorDict:
         """Begin new episodes, in all worlds or in those of the mask ``_reset``."""
         mask = None if tensordict is None else tensordict.get("_reset", None)
         given = {} if mask is None else {"reset_mask": mask.reshape(self.batch_size)}
