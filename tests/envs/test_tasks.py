@@ -66,7 +66,7 @@ def test_a_cube_can_be_lifted():
     env.reset(seed=0)
     total = 0.0
     for k in range(80):
-        rise = -1.0 + 2.0 * min(max(k - 25, 0) / 30, 0.45)
+        rise = min(max(k - 25, 0) / 40, 0.7)
         total += env.step(torch.tensor([[rise, 1.0, 1.0]]))[1].item()
     assert env.step(torch.tensor([[rise, 1.0, 1.0]]))[-1]["reward_terms"]["height"].item() > 0.3
 

@@ -48,7 +48,7 @@ def gripper(worlds: int) -> tuple[Simulation, Episode]:
     cube = RigidBody(
         "cube", Box((-half,) * 3, (half,) * 3), 500.0, position=(0.0, 0.0, half), points=Cloud(grid, areas)
     )
-    law = (2e6, 2e3, _FRICTION, 2e3)
+    law = (2e6, 2e3, _FRICTION, 2e5)
     lift = Joint("lift", "prismatic", None, "palm", palm.position, axis=(0.0, 0.0, 1.0), lower=0.0, upper=_REACH)
     scene = Scene(
         [palm, *fingers, cube],
