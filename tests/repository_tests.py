@@ -17,6 +17,7 @@ REPOSITORY = (
     "test_commands.py",
     "test_cuda_source.py",
     "test_documented_laws.py",
+    "test_drawings.py",
     "test_every_command.py",
     "test_package.py",
     "test_processes.py",
