@@ -2,6 +2,7 @@
 
 REPOSITORY = (
     "fuzz/",
+    "labs/test_lectures.py",
     "morphology/test_shaped.py",
     "orders/",
     "projective/test_arm.py",

@@ -1,8 +1,8 @@
 """Every lab: the right answers get all points, for several students; wrong ones and wrong units get none."""
 
 import pytest
-from answers import UNITS, WRONG
 from submissions import LABS, hand_in, questions, solution_of, source, submission
+from wrong_answers import UNITS, WRONG
 
 from warpbots.labs import grade
 

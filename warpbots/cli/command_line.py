@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     add_scene(command("info", info, "print the contents of a scene, its parameters and the stable time step"))
     viewed = command("view", view, "simulate, and show the motion as a page in the browser, without a network")
     add_scene(viewed)
-    add_motion(viewed)
+    add_motion(viewed, "a demonstration, in which each actuator follows a wave")
     viewed.add_argument("--out", type=Path, help="the page (.html); default: output/NAME-OF-FILE/view.html")
     viewed.add_argument("--no-open", dest="open", action="store_false", help="write the page only")
     benched = command("bench", bench, "simulate live in the browser, with sliders and a mouse that pulls at bodies")
