@@ -5,6 +5,7 @@ and a link between two of them holds in the repository and on the site alike. Wh
 ``docs/design/site.md``.
 """
 
+import importlib.util
 import os
 import sys
 import tomllib
@@ -57,6 +58,11 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the tests execute tutorials; the site shows what they have stored
 nb_render_error_lexer = "text"  # stored errors are sentences of open exercises, not tracebacks
+autodoc_mock_imports = [
+    name
+    for name in ("gymnasium", "rsl_rl", "stable_baselines3", "tensordict", "torchrl")
+    if importlib.util.find_spec(name) is None
+]  # libraries of adapters, whose classes are on a page all the same
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True

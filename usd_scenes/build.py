@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import warpbots as wb
+from warpbots.envs.tasks.walker_2d import walker_scene
 from warpbots.scene import Box, Cylinder, Union
 
 FOLDER = Path(__file__).parent
@@ -26,37 +27,6 @@ from softbody_fish_scene import fish  # noqa: E402
 from softbody_grip import gripper_scene  # noqa: E402
 from softbody_humanoid import soft_humanoid  # noqa: E402
 from softbody_octopus_scene import octopus  # noqa: E402
-
-
-def walker() -> wb.Scene:
-    """The 2D walker of ChainQueen's appendix C: two legs, with a vertical muscle in every half of a leg.
-
-    The paper's dimensionless numbers (robot 0.3 long, E 10, density 1, stress 2) become silicone of 20 kPa that is
-    0.3 m long. The muscles pull with a tenth of E, half of what the paper's do: a fifth folds the legs and most gaits
-    learnt with it end in a fall.
-    """
-    legs = {
-        "left_leg_back": Box((0.20, 0.00), (0.25, 0.10)),
-        "left_leg_front": Box((0.25, 0.00), (0.30, 0.10)),
-        "right_leg_back": Box((0.40, 0.00), (0.45, 0.10)),
-        "right_leg_front": Box((0.45, 0.00), (0.50, 0.10)),
-    }
-    body = wb.SoftBody(
-        name="walker",
-        shape=Union((Box((0.20, 0.0), (0.30, 0.10)), Box((0.40, 0.0), (0.50, 0.10)), Box((0.20, 0.10), (0.50, 0.20)))),
-        material=wb.Material(youngs_modulus=2e4, poissons_ratio=0.3, density=1000.0),
-        regions=legs,
-    )
-    return wb.Scene(
-        name="walker",
-        bodies=[body],
-        actuators=[wb.actuators.Muscle(region, region, direction=(0.0, 1.0), max_stress=2e3) for region in legs],
-        obstacles=[wb.floor(dim=2, friction=0.5)],
-        domain=((-0.4, 0.0), (1.5, 0.4)),
-        task=wb.Task(
-            cell_size=1 / 80, control_interval=5e-3, substeps=5, steps=400, direction=(1.0, 0.0), clusters=7, clock=0.4
-        ),
-    )
 
 
 def thermal() -> wb.Scene:
@@ -195,7 +165,7 @@ def of_task(scene: wb.Scene, cell_size: float, control_interval: float, substeps
 
 DIFFHAND = {"finger_reach": "reach", "flip_box": "flip", "rotate_cube": "rotate", "assemble": "assemble"}
 SCENES = {
-    "walker": walker,
+    "walker": walker_scene,
     "thermal": thermal,
     "multigait": multigait,
     "soft_legs": soft_legs,

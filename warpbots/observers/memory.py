@@ -1,9 +1,10 @@
 """Observations with memory or random noise, and the classes that hold the memory of observations."""
 
+import contextlib
 import dataclasses
 import math
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -15,9 +16,29 @@ from warpbots.simulation import Simulation
 from warpbots.simulation.ages import chosen_worlds
 from warpbots.solvers import State
 
-__all__ = ["Delayed", "Noisy", "Recall"]
+__all__ = ["Delayed", "Noisy", "Recall", "remembering"]
 
 _T = TypeVar("_T")
+
+_remembered: ContextVar[torch.Tensor | None] = ContextVar("remembered", default=None)
+"""The worlds whose memory a call changes, a mask of shape (worlds,), bool; None for all worlds."""
+
+
+@contextlib.contextmanager
+def remembering(worlds: torch.Tensor) -> Iterator[None]:
+    """Context in which observations are remembered only in some worlds; in the others a call leaves no trace.
+
+    The last observation of an episode is needed in addition to the first one of the next episode, while other worlds go
+    on without a second look at the same moment.
+
+    Args:
+        worlds: Mask of the worlds, shape (worlds,), bool.
+    """
+    token = _remembered.set(worlds)
+    try:
+        yield
+    finally:
+        _remembered.reset(token)
 
 
 class Memory(Generic[_T]):
@@ -71,7 +92,8 @@ class Recall:
             simulation: The simulation that is observed.
             calls: Number of calls by which the returned values are older than the current values.
         """
-        self._memory: Memory[_Past] = Memory(simulation, lambda: _Past(deque(maxlen=calls)))
+        self._calls = calls
+        self._memory: Memory[_Past] = Memory(simulation, _Past)
 
     def __call__(self, now: torch.Tensor) -> torch.Tensor:
         """Store the values of this call, and return the values of `calls` calls ago, with their gradient.
@@ -79,16 +101,22 @@ class Recall:
         Args:
             now: Values of this call, shape (worlds, ...).
         """
-        past = self._memory.now()
-        values = past.values
-        if not values:
-            values.extend([now] * values.maxlen)
-        elif past.new is not None:
-            new = past.new.to(now.device).view(-1, *[1] * (now.dim() - 1))
-            values.extend([torch.where(new, now, value) for value in values])
-        past.new = None
-        found = values[0]
-        values.append(now)
+        past, only = self._memory.now(), _remembered.get()
+        rows = (-1, *[1] * (now.dim() - 1))
+        values, new = past.values, past.new
+        if values is None:
+            new = torch.ones(len(now), dtype=torch.bool)
+            values = [now] * self._calls
+        elif new is not None:
+            first = new.to(now.device).view(rows)
+            values = [torch.where(first, now, value) for value in values]
+        found, later = values[0], [*values[1:], now]
+        if only is None:
+            past.values, past.new = later, None
+        else:
+            kept = only.to(now.device).view(rows)
+            past.values = [torch.where(kept, b, a) for a, b in zip(values, later, strict=True)]
+            past.new = None if new is None else new & ~only.to(new.device)
         return found
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
@@ -105,12 +133,13 @@ class _Past:
     """The memory of `Recall` for one motion.
 
     Attributes:
-        values: Values of the last calls, the oldest values first, each of shape (worlds, ...).
+        values: Values of the last calls, the oldest values first, each of shape (worlds, ...); None before the first
+            call.
         new: Whether the next call is the first call of each world, shape (worlds,), bool; None if it is not the first
             call of any world.
     """
 
-    values: deque[torch.Tensor]
+    values: list[torch.Tensor] | None = None
     new: torch.Tensor | None = None
 
 
@@ -217,7 +246,8 @@ class _Blurred:
             drawn = torch.randn(like.shape, dtype=like.dtype, device=like.device, generator=generator)
             rows = torch.as_tensor(np.flatnonzero(ages == age), device=like.device)
             noise[rows] = drawn[rows]
-        ages += 1
+        only = _remembered.get()
+        ages += 1 if only is None else only.cpu().numpy()
         return noise
 
 

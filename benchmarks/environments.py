@@ -1,0 +1,79 @@
+"""Steps per second of the tasks of `warpbots.envs`, beside MuJoCo's ant in Gymnasium and a rod of gym-softrobot.
+
+    python benchmarks/environments.py [--rounds 5] [--worlds 1 8 32] [--steps 100]
+
+Each round times every environment once, with random actions and automatic resets; the best round counts, so that other
+programs on the machine matter less. Peers that are not installed are left out, with a line.
+"""
+
+import argparse
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable
+
+import gymnasium
+
+import warpbots as wb
+
+PEERS = {"Ant-v5": "mujoco", "SoftPendulum-v0": "gym_softrobot"}
+"""Environments of others, and the packages that they need."""
+
+
+def stepping(env: gymnasium.vector.VectorEnv, steps: int) -> Callable[[], float]:
+    """A function that takes steps, and returns the time of them [s]."""
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    table = [env.action_space.sample() for _ in range(steps)]
+    env.step(table[0])
+
+    def run() -> float:
+        begun = time.perf_counter()
+        for actions in table:
+            env.step(actions)
+        return time.perf_counter() - begun
+
+    return run
+
+
+def environments(worlds: list[int], steps: int) -> dict[tuple[str, int], Callable[[], float]]:
+    """A timed function for each environment and number of worlds."""
+    found = {}
+    for name, make in wb.envs.TASKS.items():
+        for count in worlds:
+            found[name, count] = stepping(wb.envs.SimulationVectorEnv(*make(count)), steps)
+    for name, package in PEERS.items():
+        if importlib.util.find_spec(package) is None:
+            print(f"{name} is left out: {package} is not installed")
+            continue
+        importlib.import_module(package)
+        try:
+            for count in worlds:
+                found[name, count] = stepping(gymnasium.make_vec(name, count, vectorization_mode="sync"), steps)
+        except Exception as error:  # a peer may not work with the versions that are installed
+            print(f"{name} is left out: {type(error).__name__}: {error}")
+    return found
+
+
+def main() -> None:
+    """Print a table."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--worlds", type=int, nargs="+", default=[1, 8, 32])
+    arguments.add_argument("--steps", type=int, default=100)
+    chosen = arguments.parse_args()
+    warnings.simplefilter("ignore", wb.LostWorldWarning)
+    timed = environments(chosen.worlds, chosen.steps)
+    best = dict.fromkeys(timed, float("inf"))
+    for _ in range(chosen.rounds):
+        for key, run in timed.items():
+            best[key] = min(best[key], run())
+    print("| environment | " + " | ".join(f"{n} worlds [steps/s]" for n in chosen.worlds) + " |")
+    print("|---" * (1 + len(chosen.worlds)) + "|")
+    for name in dict.fromkeys(name for name, _ in timed):
+        cells = [f"{chosen.steps * n / best[name, n]:,.0f}" if (name, n) in best else "-" for n in chosen.worlds]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    main()

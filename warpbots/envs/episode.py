@@ -1,0 +1,149 @@
+"""What an episode is: its observation, reward, end, and random start; and the judgement of single control intervals."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Generic
+
+import torch
+
+from warpbots.envs.draws import Draw
+from warpbots.observers import Observer
+from warpbots.scene.field_types import conform, shown
+from warpbots.simulation import Simulation
+from warpbots.trajectory import TensorState_co
+
+__all__ = ["Episode", "Judge", "Transition", "clock_phase"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Transition(Generic[TensorState_co]):
+    """One control interval of all worlds, the argument of rewards and of conditions for the end of an episode.
+
+    Attributes:
+        simulation: The simulation.
+        before: The state at the start of the interval.
+        control: The control signal in the interval, shape (worlds, channels).
+        after: The state at the end of the interval. A lost world keeps the state `before`.
+        age: Time since the start of the episode at the end of the interval [s], shape (worlds,).
+        goals: The goals of the episode by name, each of shape (worlds, ...).
+        parameters: The parameters that differ from those of the model, by name, each of shape (worlds, ...).
+    """
+
+    simulation: Simulation[TensorState_co]
+    before: TensorState_co
+    control: torch.Tensor
+    after: TensorState_co
+    age: torch.Tensor
+    goals: Mapping[str, torch.Tensor]
+    parameters: Mapping[str, torch.Tensor]
+
+
+Reward = Callable[[Transition[Any]], torch.Tensor | Mapping[str, torch.Tensor]]
+Condition = Callable[[Transition[Any]], torch.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """The rules of an episode of reinforcement learning, for any simulation whose scene they fit.
+
+    Attributes:
+        observer: Source of the observation: an observer of `warpbots.observers`, a function of the state that returns a
+            tensor of shape (worlds, features), or a tuple of these, whose observations follow one another. Goals follow
+            after them, and then the clock.
+        reward: A function of a `Transition` that returns the reward of each world, shape (worlds,), or several terms by
+            name, whose sum is the reward.
+        steps: Number of control intervals after which an episode is truncated, at least 1.
+        terminated: A function of a `Transition` that returns whether the episode of each world is over, shape
+            (worlds,), bool; None if only time ends episodes, and the loss of a world.
+        start: How fields of the state at the start are drawn, by the name of the field.
+        parameters: How parameters of the model are drawn, by name; see `warpbots.Simulation.parameters`.
+        goals: How goals are drawn, by name: numbers that the reward needs and the observation contains, such as the
+            position of a target. The value without randomness is a single 0; a draw may return an array.
+        clock: Period of a clock [s]; its sine and cosine are part of the observation. None for no clock.
+    """
+
+    observer: Observer | Callable[[Any], torch.Tensor] | tuple[Observer | Callable[[Any], torch.Tensor], ...]
+    reward: Reward
+    steps: int
+    terminated: Condition | None = None
+    start: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
+    parameters: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
+    goals: Mapping[str, Draw] = dataclasses.field(default_factory=dict)
+    clock: float | None = None
+
+    def __post_init__(self):
+        conform(self)
+        if self.steps < 1:
+            raise ValueError(f"Episode: steps must be at least 1 control interval, got {self.steps}")
+        if self.clock is not None and not self.clock > 0.0:
+            raise ValueError(f"Episode: clock must be a positive period [s], or None, got {self.clock:g}")
+
+
+class Judge:
+    """Rewards and ends of control intervals by the rules of an episode, checked."""
+
+    def __init__(self, episode: Episode, worlds: int):
+        """Store the arguments.
+
+        Args:
+            episode: The rules.
+            worlds: Number of worlds.
+        """
+        self._episode, self._worlds = episode, worlds
+
+    def reward(self, transition: Transition[Any]) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The reward of each world, shape (worlds,), and its terms by name, each of this shape.
+
+        Raises:
+            ValueError: The reward is no tensor of this shape, or a value is not finite.
+        """
+        found = self._episode.reward(transition)
+        terms = dict(found) if isinstance(found, Mapping) else {"reward": found}
+        if not terms:
+            raise ValueError("Episode: reward returned no term; return a tensor of shape (worlds,), or terms by name")
+        for name, value in terms.items():
+            term = "reward" if name == "reward" else f"term {name!r} of the reward"
+            self._check_shape(value, term)
+            wrong = torch.nonzero(~torch.isfinite(value.detach())).flatten()
+            if len(wrong):
+                world = int(wrong[0])
+                raise ValueError(
+                    f"Episode: {term} is {value[world].item():g} in world {world} at t = "
+                    f"{transition.age[world].item():.6g} s, and must be finite; end episodes before it is not, by "
+                    f"terminated=..., or bound it, as with torch.clamp or log1p"
+                )
+        return torch.stack(list(terms.values())).sum(dim=0), terms if isinstance(found, Mapping) else {}
+
+    def terminated(self, transition: Transition[Any]) -> torch.Tensor:
+        """Whether the episode of each world is over, shape (worlds,), bool.
+
+        Raises:
+            ValueError: The condition returned no mask of this shape.
+        """
+        if self._episode.terminated is None:
+            return torch.zeros(self._worlds, dtype=torch.bool, device=transition.control.device)
+        found = self._episode.terminated(transition)
+        self._check_shape(found, "terminated")
+        if found.dtype != torch.bool:
+            raise ValueError(f"Episode: terminated must return a mask, bool, got numbers of type {found.dtype}")
+        return found
+
+    def _check_shape(self, value: Any, what: str) -> None:
+        if not isinstance(value, torch.Tensor) or value.shape != (self._worlds,):
+            got = tuple(value.shape) if isinstance(value, torch.Tensor) else shown(value)
+            raise ValueError(
+                f"Episode: {what} must be a torch tensor of shape ({self._worlds},), one value for each world, got "
+                f"{got}"
+            )
+
+
+def clock_phase(age: torch.Tensor, period: float) -> torch.Tensor:
+    """Sine and cosine of a clock, shape (worlds, 2).
+
+    Args:
+        age: Time since the start of the episode [s], shape (worlds,).
+        period: Period of the clock [s].
+    """
+    phase = 2.0 * math.pi * age[:, None] / period
+    return torch.cat([phase.sin(), phase.cos()], dim=1)

@@ -1,0 +1,73 @@
+"""The observation of an environment: observers, goals and a clock, one after another."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from warpbots.envs.episode import Episode, clock_phase
+from warpbots.observers import BoundObserver, Observer, forget
+from warpbots.scene.field_types import shown
+from warpbots.simulation import Simulation
+
+__all__ = ["WorldsObservation"]
+
+
+class WorldsObservation:
+    """Computes the observation of all worlds."""
+
+    def __init__(self, simulation: Simulation[Any], episode: Episode):
+        """Bind the observers.
+
+        Args:
+            simulation: The simulation.
+            episode: The rules, which name the observers.
+        """
+        given = episode.observer if isinstance(episode.observer, tuple) else (episode.observer,)
+        self._parts = [BoundObserver(one, simulation) if isinstance(one, Observer) else one for one in given]
+        self._worlds, self._clock = simulation.worlds, episode.clock
+
+    def __call__(
+        self,
+        state: Any,
+        parameters: Mapping[str, torch.Tensor],
+        goals: Mapping[str, torch.Tensor],
+        age: torch.Tensor,
+    ) -> torch.Tensor:
+        """The observation, shape (worlds, features).
+
+        Args:
+            state: The state of all worlds.
+            parameters: Parameters that differ from those of the model, by name.
+            goals: The goals by name, each of shape (worlds, ...).
+            age: Time since the start of the episode [s], shape (worlds,).
+
+        Raises:
+            ValueError: An observer returned no tensor of this shape, or a value is not finite.
+        """
+        found = []
+        for part in self._parts:
+            seen = part(state, **parameters) if isinstance(part, BoundObserver) else part(state)
+            if not isinstance(seen, torch.Tensor) or seen.dim() != 2 or len(seen) != self._worlds:
+                got = tuple(seen.shape) if isinstance(seen, torch.Tensor) else shown(seen)
+                raise ValueError(
+                    f"Episode: observer must return a torch tensor of shape ({self._worlds}, features), got {got}"
+                )
+            found.append(seen)
+        like = found[0]
+        found += [goal.flatten(start_dim=1).to(like) for goal in goals.values()]
+        if self._clock is not None:
+            found.append(clock_phase(age, self._clock).to(like))
+        seen = torch.cat(found, dim=1)
+        wrong = torch.nonzero(~torch.isfinite(seen.detach()))
+        if len(wrong):
+            world, feature = map(int, wrong[0])
+            raise ValueError(
+                f"Episode: the observation is {seen[world, feature].item():g} in world {world} at index {feature}, and "
+                f"must be finite; check the observer for divisions by zero"
+            )
+        return seen
+
+    def forget(self, worlds: torch.Tensor | None) -> None:
+        """Clear the memory of observers in the worlds of a mask, or in all worlds."""
+        forget(*self._parts, worlds=worlds)
