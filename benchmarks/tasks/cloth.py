@@ -32,7 +32,8 @@ from softbody_gripper import learn
 
 import warpbots as wb
 
-STEP = 1e-2
+STEP, TOLERANCE = 1e-2, 1e-4
+"""Length of a step [s], and its tolerance [mean edges]."""
 FRICTION, GRIP = 0.6, 1.0
 """Coulomb coefficient of everything [1], and force of a finger [N]."""
 WIDTH, LENGTH, GRIPPED, THICKNESS = 0.10, 0.24, 0.012, 2e-3
@@ -45,13 +46,13 @@ APART = 1e-3
 """Between the cloth and each pad at the start [m]."""
 BAR, RADIUS = 0.17, 0.012
 """Height of the bar, which points away from the base, and its radius [m]."""
-BEGIN, OVER, END = -0.35, 0.1, 0.25
+BEGIN, OVER, END = -0.35, 0.1, 0.28
 """Angles about the base where the motion starts, behind the bar, and where the hand opens; the bar is at 0 [rad]."""
-HIGH, LOW = 0.29, 0.2
+HIGH, LOW = 0.29, 0.19
 """Height of the middle of the pads at the start, and where the hand opens [m]."""
 KNOTS, FARTHEST = 4, 0.3
 """Times at which targets have offsets, and largest offset [rad]."""
-START = 0.2
+START = 0.1
 """Standard deviation of the unknowns at the start [1]."""
 SERVOS = slice(0, -2)
 """Channels of the arm; the last two close the fingers."""
@@ -97,13 +98,12 @@ def cloth_scene(robot: wb.Scene, hand: Hand, cells: float = CELLS) -> wb.Scene:
 def planned(robot: wb.Scene, hand: Hand) -> torch.Tensor:
     """Signals of the plan, shape (steps, channels)."""
     plan = Plan(Arm(begun(robot, hand), hand), STEP)
-    plan.wait(0.08, GRIP)
-    plan.go(at(hand, OVER, HIGH), 0.4, GRIP)
+    plan.wait(0.06, GRIP)
+    plan.go(at(hand, OVER, HIGH), 0.35, GRIP)
     plan.go(at(hand, END, LOW), 0.3, GRIP)
-    plan.wait(0.05, GRIP)
-    plan.wait(0.15, -2.0)
-    plan.go(at(hand, END + 0.3, LOW), 0.2, 0.0)
-    plan.wait(0.25, 0.0)
+    plan.wait(0.1, -2.0)
+    plan.go(at(hand, END + 0.3, LOW), 0.15, 0.0)
+    plan.wait(0.2, 0.0)
     return plan.control[: sized(None, 2)]
 
 
@@ -118,7 +118,7 @@ class Fold:
         losses: Loss of every episode since the last `start` [m].
     """
 
-    def __init__(self, robot: wb.Scene, hand: Hand, halves: int = 1, cells: float = CELLS):
+    def __init__(self, robot: wb.Scene, hand: Hand, halves: int = 1, cells: float = CELLS, tolerance: float = TOLERANCE):
         """Build the simulation.
 
         Args:
@@ -126,8 +126,9 @@ class Fold:
             hand: Its hand.
             halves: Divisor of the length of the steps.
             cells: Size of the cells of the cloth [m].
+            tolerance: Of a step [mean edges].
         """
-        scene, solver = cloth_scene(robot, hand, cells), wb.ProjectiveDynamics(cell_size=0.3)
+        scene, solver = cloth_scene(robot, hand, cells), wb.ProjectiveDynamics(cell_size=0.3, tolerance=tolerance)
         self.sim = wb.Simulation(scene, solver, STEP, halves, checkpoints=wb.Checkpoints.all())
         self.plan = planned(robot, hand)
         self.reach = torch.tensor([a.reach for a in scene.actuators[SERVOS]])
