@@ -74,7 +74,7 @@ LONG = {
 }
 """Scripts that take more than a few seconds."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
-NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "cloth": ["cma", "trimesh"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
+NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
 }  # fmt: skip
