@@ -25,7 +25,7 @@ NO_SCENE = {"new": "it makes a project of its own scene, which its own test runs
 NO_ACTUATORS = "has no actuators to train"
 SENTENCES = {
     (scene, command): why
-    for scene, why in {"finger_reach": FIXED_BASE, "arm": FIXED_BASE, "boat": NO_ACTUATORS}.items()
+    for scene, why in {"finger_reach": FIXED_BASE, "arm": FIXED_BASE, "cloth": FIXED_BASE, "boat": NO_ACTUATORS}.items()
     for command in ("train", "sweep")
 }
 """Scenes that a command refuses in a sentence, and what of it."""

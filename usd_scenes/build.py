@@ -17,6 +17,7 @@ for place in ("benchmarks", "benchmarks/papers", "benchmarks/tasks"):
 
 from carry import carry_scene  # noqa: E402
 from clay import clay_scene  # noqa: E402
+from cloth import cloth_scene  # noqa: E402
 from diffhand_grasp import designed_scene  # noqa: E402
 from diffhand_hands import SCENES as HANDS  # noqa: E402  (from the folders above)
 from float import boat_scene  # noqa: E402
@@ -179,6 +180,7 @@ SCENES = {
     "boat": lambda: of_task(boat_scene(), 0.02, 0.01, 9, 100),
     "carry": lambda: of_task(carry_scene("mug"), 0.1, 0.01, 2, 50),
     "clay": lambda: of_task(clay_scene(), 0.015, 0.02, 12, 42),
+    "cloth": lambda: of_task(cloth_scene(*small_arm()), 0.3, 0.01, 1, 143),
     "pour": lambda: of_task(pour_scene(), 0.015, 0.02, 15, 50),
     "scoop": lambda: of_task(scoop_scene(), 0.025, 0.02, 9, 38),
 }

@@ -122,14 +122,23 @@ class Carry(Grip):
             self.best = self.raw.detach().clone()
         return loss
 
+    def rest(self, motion: wb.Trajectory) -> torch.Tensor:
+        """Signals that stay as they were at the end of a motion, for `HELD`, shape (1, steps, 7)."""
+        return motion.control[:, -1:].expand(-1, round(HELD / STEP), -1)
+
+    def held(self, motion: wb.Trajectory) -> wb.Trajectory:
+        """A motion and the time for which its load is held at the end."""
+        control = torch.cat([motion.control, self.rest(motion)], dim=1)
+        with torch.no_grad():
+            return self.sim.rollout(control, control.shape[1], motion.start)
+
     def ending(self, motion: wb.Trajectory) -> tuple[float, float]:
         """Distance of the load from its target after a motion, and how far it then sinks against the drone [m].
 
         For `HELD`, all controls stay as they were at the end.
         """
-        more = round(HELD / STEP)
         with torch.no_grad():
-            later = self.sim.rollout(motion.control[:, -1:].expand(-1, more, -1), more, motion.final).final
+            later = self.sim.rollout(self.rest(motion), round(HELD / STEP), motion.final).final
         height = self.sim.model.robot.coordinates["flight"].start + 2
         below = [float(s.q[0, height] - self.centre(s)[2]) for s in (motion.final, later)]
         return float((self.centre(motion.final) - self.target).norm()), below[1] - below[0]
@@ -216,7 +225,8 @@ def play(asked: argparse.Namespace, name: str) -> None:
         print(f"{name}, {how}: {1e3 * distance:.1f} mm from its target, then sinks by {1e3 * sunk:.1f} mm", flush=True)
     (held, gripped), parts = (np.tanh(x[:, :ARMS]) for x in (start, raw)), (slice(0, 15), slice(-15, None))
     print(f"{name}: activations {held[0].round(2)} become {[gripped[p].mean(axis=0).round(2) for p in parts]}")
-    show(asked, cases["as found"][1], cases["start"][1], cases["as found"][1], frames=4)
+    found = cases["as found"][1]
+    show(asked, grip.held(found) if asked.film or asked.usd else found, cases["start"][1], found, frames=4)
 
 
 def main() -> None:

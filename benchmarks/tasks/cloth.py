@@ -1,0 +1,175 @@
+"""An arm with two soft pads folds a cloth in half over a bar.
+
+    python benchmarks/tasks/cloth.py [FILE] [--film FILM] [--usd USD]
+
+FILE is the arm of `arm.py`; without a file, the small arm of `grasping.py` does it. The cloth, a felt, hangs between
+the pads at the start. The hand closes, draws the cloth across the bar, lowers its upper edge on the other side, opens
+and goes away. The motion is planned with gradients of readings (`grasping.py`). Prints how far the middle line of the
+cloth is from the top of the bar at the end: as planned, with a plan that opens the hand too early, with all signals at
+zero, with a smaller tolerance, in steps of half the length, and with smaller cells of cloth.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from arm import robot_of
+from common import show, sized
+from grasping import Arm, Hand, Plan, around, at, grasp_scene, painted
+
+import warpbots as wb
+
+STEP, TOLERANCE = 1e-2, 1e-4
+"""Length of a step [s], and its tolerance [mean edges]."""
+FRICTION, GRIP = 0.6, 1.0
+"""Coulomb coefficient of everything [1], and force of a finger [N]."""
+WIDTH, LENGTH, GRIPPED, THICKNESS = 0.10, 0.24, 0.012, 2e-3
+"""Of the cloth, how much of its length is above the middle of the pads, and its thickness [m]."""
+CELLS, FINE = 0.02, 0.0133
+"""Size of the cells of the cloth [m]."""
+MODULUS, DENSITY, BENDING = 5e4, 300.0, 2e-4
+"""Of the cloth [Pa, kg/m^3, N m]."""
+APART = 1e-3
+"""Between the cloth and each pad at the start [m]."""
+BAR, RADIUS = 0.17, 0.012
+"""Height of the bar, which points away from the base, and its radius [m]."""
+BEGIN, OVER = -0.35, 0.1
+"""Angles about the base where the motion starts, and behind the bar, which is at 0 [rad]."""
+HIGH = 0.29
+"""Height of the middle of the pads at the start [m]."""
+PLANNED, EARLY = (0.33, 0.17), (0.28, 0.19)
+"""Angle [rad] and height [m] where the hand opens, as planned and too early."""
+
+
+def cloth(place: np.ndarray, turn: float, cells: float) -> wb.SoftBody:
+    """The cloth, whose width points away from the base; its region "middle" is the line along which it is folded.
+
+    Args:
+        place: The middle of the pads [m].
+        turn: Angle of this place about the base [rad].
+        cells: Size of the cells [m].
+    """
+    lower, upper = (-WIDTH / 2.0, GRIPPED - LENGTH), (WIDTH / 2.0, GRIPPED)
+    flat = wb.shapes.Sheet.rectangle(lower, upper, THICKNESS, (round(WIDTH / cells), 2 * round(LENGTH / cells / 2.0)))
+    out, up = flat.vertices[:, :1], flat.vertices[:, 1:2]
+    vertices = out * [np.cos(turn), np.sin(turn), 0.0] + up * [0.0, 0.0, 1.0] + place
+    sheet = wb.shapes.Sheet(vertices, flat.faces, THICKNESS, BENDING)
+    felt = wb.Material(MODULUS, 0.3, DENSITY, damping=2e-3)
+    height = place[2] + GRIPPED - LENGTH / 2.0
+    middle = wb.shapes.Box((-1.0, -1.0, height - 1e-3), (1.0, 1.0, height + 1e-3))
+    return wb.SoftBody("cloth", sheet, felt, {"middle": middle}, friction=FRICTION, color=(0.35, 0.62, 0.45))
+
+
+def begun(robot: wb.Scene, hand: Hand) -> wb.Scene:
+    """The robot with its hand around the cloth."""
+    return around(robot, hand, at(hand, BEGIN, HIGH), THICKNESS, APART)
+
+
+def cloth_scene(robot: wb.Scene, hand: Hand, cells: float = CELLS) -> wb.Scene:
+    """The robot, the cloth between its pads, and the bar."""
+    near, far = (hand.distance + side * (WIDTH / 2.0 + 0.02) for side in (-1, 1))
+    shape = wb.shapes.Capsule((near, 0.0, BAR), (far, 0.0, BAR), RADIUS)
+    return grasp_scene(
+        painted(begun(robot, hand), hand), hand, [], friction=FRICTION, cells=8e-3,
+        bodies=[cloth(at(hand, BEGIN, HIGH), BEGIN, cells)],
+        obstacles=[wb.Obstacle(shape, "friction", FRICTION, "bar")],
+    )  # fmt: skip
+
+
+def planned(robot: wb.Scene, hand: Hand, opens: tuple[float, float]) -> torch.Tensor:
+    """Signals of a plan, shape (steps, channels).
+
+    Args:
+        robot: The robot.
+        hand: Its hand.
+        opens: Angle [rad] and height [m] where the hand opens.
+    """
+    (angle, low), plan = opens, Plan(Arm(begun(robot, hand), hand), STEP)
+    plan.wait(0.06, GRIP)
+    plan.go(at(hand, OVER, HIGH), 0.35, GRIP)
+    plan.go(at(hand, angle, low), 0.3, GRIP)
+    plan.wait(0.1, -2.0)
+    plan.go(at(hand, angle + 0.3, low), 0.15, 0.0)
+    plan.wait(0.2, 0.0)
+    return plan.control[: sized(None, 2)]
+
+
+class Fold:
+    """The simulation of a plan.
+
+    Attributes:
+        sim: The simulation.
+        plan: Signals of the plan, shape (steps, channels).
+    """
+
+    def __init__(
+        self, robot: wb.Scene, hand: Hand, opens: tuple[float, float] = PLANNED, halves: int = 1, cells: float = CELLS,
+        tolerance: float = TOLERANCE,
+    ):  # fmt: skip
+        """Build the simulation.
+
+        Args:
+            robot: The robot.
+            hand: Its hand.
+            opens: Angle [rad] and height [m] where the hand opens.
+            halves: Divisor of the length of the steps.
+            cells: Size of the cells of the cloth [m].
+            tolerance: Of a step [mean edges].
+        """
+        scene, solver = cloth_scene(robot, hand, cells), wb.ProjectiveDynamics(cell_size=0.3, tolerance=tolerance)
+        self.sim = wb.Simulation(scene, solver, STEP, halves)
+        self.plan = planned(robot, hand, opens)
+
+    def move(self, share: float) -> wb.Trajectory:
+        """The motion with a share of all signals of the plan."""
+        with torch.no_grad():
+            return self.sim.rollout(share * self.plan, len(self.plan))
+
+    def distance(self, state: object) -> torch.Tensor:
+        """Root mean square distance of the middle line from the top of the bar [m]."""
+        line = state.position[0, self.sim.region("middle")]
+        return (line[:, 1:] - torch.tensor([0.0, BAR + RADIUS + THICKNESS / 2.0])).square().sum(dim=1).mean().sqrt()
+
+    def ending(self, motion: wb.Trajectory) -> str:
+        """How the cloth hangs at the end, in words."""
+        own = torch.as_tensor(self.sim.model.mesh.body == [b.name for b in self.sim.scene.bodies].index("cloth"))
+        x, v = (getattr(motion.final, n)[0, own].double().numpy() for n in ("position", "velocity"))
+        mass = (self.sim.model.matter.volume * self.sim.model.matter.density)[own.numpy()]
+        sides = [1e2 * float(mass[side].sum() / mass.sum()) for side in (x[:, 1] < 0.0, x[:, 1] > 0.0)]
+        speed = np.sqrt((mass * (v**2).sum(axis=1)).sum() / mass.sum())
+        return (
+            f"{1e3 * float(self.distance(motion.final)):.1f} mm from the bar; {sides[0]:.0f} % of the cloth before and "
+            f"{sides[1]:.0f} % behind it, lowest {1e3 * x[:, 2].min():.0f} mm above the floor, {1e3 * speed:.0f} mm/s"
+        )
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robot", type=Path, nargs="?", metavar="FILE", help="URDF or MJCF of the arm")
+    parser.add_argument("--film", type=Path, help="where to write the film: .gif, .mp4, or .png for two strips")
+    parser.add_argument("--usd", type=Path, help="where to write the motion as USD")
+    asked = parser.parse_args()
+    robot, hand = robot_of(asked.robot)
+    cases = (
+        ("hand opens too early", {"opens": EARLY}, 1.0), ("as planned", {}, 1.0), ("all signals at zero", {}, 0.0),
+        ("a tenth of the tolerance", {"tolerance": TOLERANCE / 10.0}, 1.0), ("half the step", {"halves": 2}, 1.0),
+        ("cells of two thirds of the size", {"cells": FINE}, 1.0),
+    )  # fmt: skip
+    motions = []
+    for how, changes, share in cases[: sized(None, 2)]:
+        fold = Fold(robot, hand, **changes)
+        motions.append(fold.move(share))
+        print(f"{how}: {fold.ending(motions[-1])}", flush=True)
+        if len(motions) == 2:
+            show(asked, motions[1], *motions, frames=4)
+
+
+if __name__ == "__main__":
+    main()
