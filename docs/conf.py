@@ -69,7 +69,15 @@ html_title = "warpbots"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]
-html_additional_pages = {"index": "redirect.html"}  # the first page is docs/index.html
+html_context = {
+    "moved": {
+        "index": "docs/index.html",
+        "docs/gallery/design_kept_in_usd": "../usd.html",
+        "docs/gallery/flag_in_the_wind": "cloth_over_a_moving_ball.html",
+        "docs/gallery/yielding_truss": "index.html",
+    }
+}  # pages that are elsewhere: page -> its place, relative to the page
+html_additional_pages = dict.fromkeys(html_context["moved"], "redirect.html")
 html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,

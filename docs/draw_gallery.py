@@ -29,9 +29,10 @@ from warpbots.view.motion import Motion, collect
 from warpbots.view.picture import SceneAxes
 
 FOLDER = Path(__file__).parent / "gallery"
+SCENES = Path(__file__).resolve().parents[1] / "usd_scenes"
 SIZE = (384, 256)  # of a loop [pixels]
 FRAMES, SECONDS, LINGER = 48, 3.0, 0.6  # moments of a loop, its duration, and the time for which it shows the end [s]
-RIM = 0.02  # around what is seen, over the size of the picture
+RIM = 0.03  # around what is seen, over the size of the picture
 LARGEST = 150_000  # [bytes]
 QUALITIES = (80, 70, 60, 50, 40, 30)  # of a loop, from which the first is taken that is small enough
 
@@ -50,7 +51,7 @@ class Look:
         still: Share of the loop that is shown to readers who ask for less motion.
         cut: Shape at rest of the soft matter that is left out.
         view: Azimuth and elevation of the viewer [degrees]; only in 3D.
-        color: Parameter that determines the colours of the matter; None for the colours of the bodies.
+        color: Parameter of tetrahedra whose logarithm determines the colours; None for the colours of the bodies.
     """
 
     shown: tuple[str, ...] = ("motion",)
@@ -67,19 +68,22 @@ class Look:
 
 CUT = wb.shapes.HalfSpace((0, 0, 0), (0, 1, 0))
 LOOKS = {
+    "beam_of_designed_stiffness": Look(("before", "motion"), columns=2, color="youngs_modulus", still=1.0),
     "bones_in_an_arm": Look(still=1.0, cut=CUT),
     "bouncing_balls": Look(still=0.42),
     "chambers_from_stl": Look(still=1.0),
-    "design_kept_in_usd": Look(color="youngs_modulus", still=1.0),
     "double_pendulum": Look(worlds=8, overlaid=True),
     "friction_on_an_incline": Look(worlds=5, columns=1, view=(-90.0, 12.0), still=0.8),
     "gravity_compensation": Look(("motions",), overlaid=True, view=(-80.0, 10.0), still=0.6),
+    "gripper_carries_a_ball": Look(view=(-62.0, 8.0)),
     "hand_from_mjcf": Look(still=1.0),
     "hands_from_a_grammar": Look(("motions",), range(6), columns=3, still=0.8),
     "identify_stiffness": Look(("guess", "truth", "motion"), overlaid=True, still=1.0),
     "one_finger_three_solvers": Look(("motions",), view=(-90.0, 10.0)),
     "optimise_a_throw": Look(("tries",), range(0, 60, 6), overlaid=True, still=0.8),
     "pneumatic_finger": Look(still=1.0),
+    "octopus_before_and_after": Look(("before", "motion"), still=1.0),
+    "quadrupeds_that_learn": Look(view=(-50.0, 40.0), still=1.0),
     "worlds_of_stiffness": Look(worlds=5),
 }
 """Looks of the scripts that differ from the usual one."""
@@ -91,6 +95,7 @@ def main() -> None:
     for name in names:
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            Path("usd_scenes").symlink_to(SCENES)
             script = runpy.run_path(str(FOLDER / f"{name}.py"))
             with Image.open(f"{name}.png") as image:
                 picture = image.convert("RGB")
@@ -118,7 +123,7 @@ def encoded(frames: Sequence[Image.Image]) -> bytes:
     for quality in QUALITIES:
         file = io.BytesIO()
         frames[0].save(
-            file, "WEBP", save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=quality, method=6
+            file, "WEBP", save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=quality, method=4
         )
         if file.tell() <= LARGEST:
             return file.getvalue()
@@ -137,7 +142,7 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
     camera = common([camera_of(motion, look) for motion, _ in panels])
     aspect = width / height
     camera = dataclasses.replace(camera, window=filled(*camera.window, aspect))
-    rough = list(pictures_of(panels, camera, (width, height), look, range(0, FRAMES, 3)))
+    rough = list(pictures_of(panels, camera, (width, height), look, range(0, FRAMES, 5)))
     camera = dataclasses.replace(camera, window=filled(*seen(camera, [p for moment in rough for p in moment]), aspect))
     frames = []
     for pictures in pictures_of(panels, camera, (width, height), look, range(FRAMES)):
@@ -172,9 +177,18 @@ def panels_of(trajectory: Any, look: Look) -> list[tuple[Motion, np.ndarray | No
     for world in range(look.worlds):
         motion = collect(trajectory, np.unique(moments), world)
         motion = motion.pick(np.searchsorted(motion.step, moments))
-        value = None if look.color is None else trajectory.parameters[look.color][world].detach().numpy()
-        panels.append((motion, value))
+        value = None if look.color is None else trajectory.parameters[look.color][world].detach().log().numpy()
+        panels.append(
+            (motion, None if value is None else trajectory.matter.drawn_at(at_nodes(trajectory, value))[:, 0])
+        )
     return panels
+
+
+def at_nodes(trajectory: Any, value: np.ndarray) -> np.ndarray:
+    """Mean at each node of the values of its tetrahedra, shape (n_nodes, 1)."""
+    tets, count = trajectory.matter.tets, len(trajectory.matter.position)
+    weight = np.bincount(tets.ravel(), minlength=count)
+    return (np.bincount(tets.ravel(), np.repeat(value, tets.shape[1]), count) / weight)[:, None]
 
 
 def camera_of(motion: Motion, look: Look) -> wb.view.Camera:
