@@ -46,6 +46,7 @@ class Look:
         some: Indices of those in a list that are shown; None for all.
         worlds: Worlds of each trajectory that stand side by side.
         columns: Number of columns of the pictures; None for a single row.
+        in_turn: Whether the motions are shown one after another, instead of side by side.
         overlaid: Whether all motions are drawn into one picture, instead of side by side.
         span: Shares of the motion at which the loop begins and ends.
         still: Share of the loop that is shown to readers who ask for less motion.
@@ -58,6 +59,7 @@ class Look:
     some: range | None = None
     worlds: int = 1
     columns: int | None = None
+    in_turn: bool = False
     overlaid: bool = False
     span: tuple[float, float] = (0.0, 1.0)
     still: float = 0.5
@@ -77,13 +79,14 @@ LOOKS = {
     "gravity_compensation": Look(("motions",), overlaid=True, view=(-80.0, 10.0), still=0.6),
     "gripper_carries_a_ball": Look(view=(-62.0, 8.0)),
     "hand_from_mjcf": Look(still=1.0),
+    "hand_that_grows": Look(("motions",), in_turn=True, view=(-62.0, 35.0), still=1.0),
     "hands_from_a_grammar": Look(("motions",), range(6), columns=3, still=0.8),
     "identify_stiffness": Look(("guess", "truth", "motion"), overlaid=True, still=1.0),
     "one_finger_three_solvers": Look(("motions",), view=(-90.0, 10.0)),
     "optimise_a_throw": Look(("tries",), range(0, 60, 6), overlaid=True, still=0.8),
     "pneumatic_finger": Look(still=1.0),
     "octopus_before_and_after": Look(("before", "motion"), still=1.0),
-    "quadrupeds_that_learn": Look(view=(-50.0, 40.0), still=1.0),
+    "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0),
     "worlds_of_stiffness": Look(worlds=5),
 }
 """Looks of the scripts that differ from the usual one."""
@@ -136,15 +139,21 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
     lists = [item if isinstance(item, list) else [item] for item in shown]
     several = [item[k] for item in lists for k in look.some or range(len(item))]
     panels = [panel for motion in several for panel in panels_of(motion, look)]
-    columns = 1 if look.overlaid else look.columns or len(panels)
-    rows = 1 if look.overlaid else -(-len(panels) // columns)
+    together = look.overlaid or look.in_turn
+    columns = 1 if together else look.columns or len(panels)
+    rows = 1 if together else -(-len(panels) // columns)
     width, height = SIZE[0] // columns, SIZE[1] // rows
     camera = common([camera_of(motion, look) for motion, _ in panels])
     aspect = width / height
     camera = dataclasses.replace(camera, window=filled(*camera.window, aspect))
     rough = list(pictures_of(panels, camera, (width, height), look, range(0, FRAMES, 5)))
     camera = dataclasses.replace(camera, window=filled(*seen(camera, [p for moment in rough for p in moment]), aspect))
-    frames = []
+    frames, count = [], len(panels)
+    if look.in_turn:
+        for i, panel in enumerate(panels):
+            moments = [k * count % FRAMES for k in range(FRAMES) if k * count // FRAMES == i]
+            frames += [picture for (picture,) in pictures_of([panel], camera, SIZE, look, moments)]
+        return frames
     for pictures in pictures_of(panels, camera, (width, height), look, range(FRAMES)):
         if look.overlaid:
             frames.append(functools.reduce(ImageChops.darker, pictures))
