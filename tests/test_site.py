@@ -141,6 +141,7 @@ def test_the_site_builds_strictly(tmp_path):
     assert "url=docs/index.html" in (site / "index.html").read_text()
     assert "warpbots.Simulation.rollout" in (site / "docs" / "api" / "simulation.html").read_text()
     assert "<math" in (site / "docs" / "solvers" / "mpm.html").read_text()
+    assert "url=index.html" in (site / "docs" / "gallery" / "yielding_truss.html").read_text()
     gallery = (site / "docs" / "gallery" / "index.html").read_text()
     cards = re.findall(r'<picture><source media="\(prefers-reduced-motion: no-pref.*? srcset="(.*?)">', gallery)
     assert len(cards) == len(SCRIPTS) and all((site / "docs" / "gallery" / card).is_file() for card in cards)
