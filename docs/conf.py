@@ -72,7 +72,7 @@ templates_path = ["_templates"]
 html_context = {
     "moved": {
         "index": "docs/index.html",
-        "docs/gallery/design_kept_in_usd": "../usd.html",
+        "docs/gallery/design_kept_in_usd": "beam_of_designed_stiffness.html",
         "docs/gallery/flag_in_the_wind": "cloth_over_a_moving_ball.html",
         "docs/gallery/yielding_truss": "index.html",
     }
