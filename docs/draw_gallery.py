@@ -31,7 +31,7 @@ from warpbots.view.picture import SceneAxes
 FOLDER = Path(__file__).parent / "gallery"
 SCENES = Path(__file__).resolve().parents[1] / "usd_scenes"
 SIZE = (384, 256)  # of a loop [pixels]
-FRAMES, SECONDS, LINGER = 48, 3.0, 0.6  # moments of a loop, its duration, and the time for which it shows the end [s]
+SECONDS, LINGER = 3.0, 0.6  # duration of a loop, and the time for which it shows the end [s]
 RIM = 0.03  # around what is seen, over the size of the picture
 LARGEST = 150_000  # [bytes]
 QUALITIES = (80, 70, 60, 50, 40, 30)  # of a loop, from which the first is taken that is small enough
@@ -53,6 +53,7 @@ class Look:
         cut: Shape at rest of the soft matter that is left out.
         view: Azimuth and elevation of the viewer [degrees]; only in 3D.
         color: Parameter of tetrahedra whose logarithm determines the colours; None for the colours of the bodies.
+        frames: Number of moments.
     """
 
     shown: tuple[str, ...] = ("motion",)
@@ -66,6 +67,7 @@ class Look:
     cut: wb.shapes.Shape | None = None
     view: tuple[float, float] = (-62.0, 20.0)
     color: str | None = None
+    frames: int = 48
 
 
 CUT = wb.shapes.HalfSpace((0, 0, 0), (0, 1, 0))
@@ -86,7 +88,7 @@ LOOKS = {
     "optimise_a_throw": Look(("tries",), range(0, 60, 6), overlaid=True, still=0.8),
     "pneumatic_finger": Look(still=1.0),
     "octopus_before_and_after": Look(("before", "motion"), still=1.0),
-    "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0),
+    "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0, frames=24),
     "worlds_of_stiffness": Look(worlds=5),
 }
 """Looks of the scripts that differ from the usual one."""
@@ -146,15 +148,15 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
     camera = common([camera_of(motion, look) for motion, _ in panels])
     aspect = width / height
     camera = dataclasses.replace(camera, window=filled(*camera.window, aspect))
-    rough = list(pictures_of(panels, camera, (width, height), look, range(0, FRAMES, 5)))
+    rough = list(pictures_of(panels, camera, (width, height), look, range(0, look.frames, 5)))
     camera = dataclasses.replace(camera, window=filled(*seen(camera, [p for moment in rough for p in moment]), aspect))
     frames, count = [], len(panels)
     if look.in_turn:
         for i, panel in enumerate(panels):
-            moments = [k * count % FRAMES for k in range(FRAMES) if k * count // FRAMES == i]
+            moments = [k * count % look.frames for k in range(look.frames) if k * count // look.frames == i]
             frames += [picture for (picture,) in pictures_of([panel], camera, SIZE, look, moments)]
         return frames
-    for pictures in pictures_of(panels, camera, (width, height), look, range(FRAMES)):
+    for pictures in pictures_of(panels, camera, (width, height), look, range(look.frames)):
         if look.overlaid:
             frames.append(functools.reduce(ImageChops.darker, pictures))
             continue
@@ -181,7 +183,7 @@ def pictures_of(
 def panels_of(trajectory: Any, look: Look) -> list[tuple[Motion, np.ndarray | None]]:
     """Moments of each world of a trajectory that is shown, and the values that colour the matter."""
     first, last = (share * trajectory.steps for share in look.span)
-    moments = np.round(np.linspace(first, last, FRAMES)).astype(int)
+    moments = np.round(np.linspace(first, last, look.frames)).astype(int)
     panels = []
     for world in range(look.worlds):
         motion = collect(trajectory, np.unique(moments), world)

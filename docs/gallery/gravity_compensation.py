@@ -14,8 +14,7 @@ lower = wb.RigidBody("lower", rods[1], position=(0.4, 0, 0), color=(0.85, 0.5, 0
 shoulder = wb.Joint("shoulder", "revolute", None, "upper", axis=(0, 1, 0))
 elbow = wb.Joint("elbow", "revolute", "upper", "lower", position=(0.4, 0, 0), axis=(0, 1, 0))
 motors = [wb.actuators.Torque(*names, max_torque=20.0) for names in (("lift", "shoulder"), ("bend", "elbow"))]
-scene = wb.Scene([upper, lower], motors, joints=[shoulder, elbow])
-sim = wb.Simulation(scene, wb.Articulated(), dt=0.01)
+sim = wb.Simulation(wb.Scene([upper, lower], motors, joints=[shoulder, elbow]), wb.Articulated(), dt=0.01)
 start = sim.state(q=torch.tensor([[-0.6, 0.9]]))
 motions = []
 (figure, ax), motions = plt.subplots(figsize=(7, 3), layout="constrained"), []
