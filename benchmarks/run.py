@@ -30,8 +30,6 @@ from fast import FAST, sized  # noqa: E402
 
 COLUMNS = ("name", "items", "forward_items_per_s", "gradient_items_per_s", "backward_over_forward", "compile_s",
            "peak_memory_mb", "peer_forward_ratio", "peer_gradient_ratio")  # fmt: skip
-DT = 1e-4
-"""Length of a solver step [s], well below the bound for these materials."""
 BYTES = {("particle", 2): 124, ("particle", 3): 227, ("spring", 3): 25.5}
 """Least memory traffic of a forward step per item [B]: state read and written once, grid and masses in cache."""
 
@@ -100,7 +98,7 @@ def measure(benchmark: dict, options: argparse.Namespace) -> dict:
     """Measure the speed of one scene, forward and with gradient, and the speed of the peer."""
     import torch
     import warp as wp
-    from scenes import make, method
+    from scenes import DT, make, method
 
     from warpbots.gradients import Share, interval
 
@@ -245,7 +243,7 @@ def memory(benchmark: dict, options: argparse.Namespace) -> dict:
     """
     import torch
     import warp as wp
-    from scenes import DX, make
+    from scenes import DT, DX, make
 
     import warpbots as wb
 

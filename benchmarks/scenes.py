@@ -24,7 +24,7 @@ from warpbots.scene import (
 )
 from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics, Solver
 
-__all__ = ["BENCHMARKS", "cantilever", "chain", "hand", "make", "method", "walker"]
+__all__ = ["BENCHMARKS", "DT", "cantilever", "chain", "hand", "make", "method", "walker"]
 
 BENCHMARKS = [
     {"name": "mpm-2d-5k", "dim": 2, "block": (72, 72), "cells": (64, 64), "steps": 100},
@@ -45,6 +45,7 @@ BENCHMARKS = [
     {"name": "mass-spring-100k-rk4", "cubes": 20, "integrator": "rk4", "steps": 20},
     {"name": "mass-spring-1m-rk4", "cubes": 42, "integrator": "rk4", "steps": 4},
     {"name": "mass-spring-10m", "cubes": 92, "integrator": "euler", "steps": 10, "cuda": True},
+    {"name": "projective-3k", "layers": 5, "steps": 5, "dt": 1e-2},
     {"name": "projective-10k", "layers": 8, "steps": 5, "dt": 1e-2},
     {"name": "projective-50k", "layers": 13, "steps": 3, "dt": 1e-2},
     {"name": "projective-200k", "layers": 20, "steps": 2, "dt": 1e-2},
@@ -69,6 +70,9 @@ if FAST:
     for _one in BENCHMARKS:
         for _name in FEW.keys() & _one.keys():
             _one[_name] = (FEW[_name],) * _one["dim"] if _name in ("block", "cells") else FEW[_name]
+
+DT = 1e-4
+"""Length of a solver step [s] if a benchmark has none of its own, well below the bound for these materials."""
 
 DX = 1.0 / 64.0
 """Size of a cell [m]; there are two particles per cell and axis."""

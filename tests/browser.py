@@ -60,9 +60,9 @@ class Page:
         device = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False} | more
         self.call("Emulation.setDeviceMetricsOverride", **device)
 
-    def mouse(self, kind: str, x: float, y: float) -> None:
-        """A ``mousePressed``, ``mouseMoved`` or ``mouseReleased`` of the left button [pixels]."""
-        button = {"button": "left", "buttons": int(kind != "mouseReleased"), "clickCount": 1}
+    def mouse(self, kind: str, x: float, y: float, modifiers: int = 0) -> None:
+        """A ``mousePressed``, ``mouseMoved`` or ``mouseReleased`` of the left button [pixels]; Shift is 8."""
+        button = {"button": "left", "buttons": int(kind != "mouseReleased"), "clickCount": 1, "modifiers": modifiers}
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
 
     def click(self, x: float, y: float) -> None:
@@ -70,16 +70,26 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             self.mouse(kind, x, y)
 
-    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 8) -> None:
+    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 8, modifiers: int = 0) -> None:
         """Press at one place, move, and release at another."""
-        self.mouse("mousePressed", *start)
+        self.mouse("mousePressed", *start, modifiers)
         for i in range(1, steps + 1):
-            self.mouse("mouseMoved", *(a + (b - a) * i / steps for a, b in zip(start, end, strict=True)))
-        self.mouse("mouseReleased", *end)
+            self.mouse("mouseMoved", *(a + (b - a) * i / steps for a, b in zip(start, end, strict=True)), modifiers)
+        self.mouse("mouseReleased", *end, modifiers)
 
     def tap(self, x: float, y: float) -> None:
         """Touch with a finger."""
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def touch(self, starts: list[tuple[float, float]], ends: list[tuple[float, float]], steps: int = 8) -> None:
+        """Move fingers, each from its start to its end."""
+        for i in range(steps + 1):
+            points = [
+                {"x": a[0] + (b[0] - a[0]) * i / steps, "y": a[1] + (b[1] - a[1]) * i / steps, "id": k}
+                for k, (a, b) in enumerate(zip(starts, ends, strict=True))
+            ]
+            self.call("Input.dispatchTouchEvent", type="touchMove" if i else "touchStart", touchPoints=points)
         self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def key(self, key: str, code: int, text: str = "") -> None:

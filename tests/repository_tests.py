@@ -2,6 +2,7 @@
 
 REPOSITORY = (
     "fuzz/",
+    "labs/test_lectures.py",
     "morphology/test_shaped.py",
     "orders/",
     "projective/test_arm.py",
@@ -17,6 +18,7 @@ REPOSITORY = (
     "test_commands.py",
     "test_cuda_source.py",
     "test_documented_laws.py",
+    "test_drawings.py",
     "test_every_command.py",
     "test_package.py",
     "test_processes.py",

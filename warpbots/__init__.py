@@ -39,7 +39,7 @@ from warpbots.tables import scene_table as _scene_table
 from warpbots.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from warpbots import bench, design, morphology, robots, usd, view
+    from warpbots import bench, design, labs, morphology, robots, usd, view
     from warpbots.solvers import MPM, Articulated, Coupled, MassSpring, ProjectiveDynamics
 
 __all__ = [
@@ -93,13 +93,14 @@ __all__ = [
     "optimize",
     "view",
     "bench",
+    "labs",
 ]
 
 __version__ = "0.1.0"
 
 _LOADED_WHEN_USED = {
     **dict.fromkeys(("MPM", "Articulated", "Coupled", "MassSpring", "ProjectiveDynamics"), "warpbots.solvers"),
-    **dict.fromkeys(("bench", "design", "morphology", "robots", "usd", "view"), ""),
+    **dict.fromkeys(("bench", "design", "labs", "morphology", "robots", "usd", "view"), ""),
 }
 """Names from modules that are slow to import, imported on first use, with their module; empty if a module itself."""
 

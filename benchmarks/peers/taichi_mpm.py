@@ -252,23 +252,24 @@ class TaichiMPM:
         ti.sync()
 
 
-def measure(call, repeats):
+def measure(call, repeats, typical):
     """Time a call that compiles its kernels when it first runs.
 
     Args:
         call: Function without arguments that returns when its work is done.
         repeats: Number of timed calls after the first one.
+        typical: Function of the times of these calls, such as their median.
 
     Returns:
-        Median time of a call in seconds, and how much longer than that the first call took.
+        Typical time of a call in seconds, and how much longer than that the first call took.
     """
     times = []
     for _ in range(1 + repeats):
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    median = statistics.median(times[1:])
-    return median, times[0] - median
+    time_of_call = typical(times[1:])
+    return time_of_call, times[0] - time_of_call
 
 
 def main(options):
@@ -299,8 +300,9 @@ def main(options):
         sim.backward()
 
     steps, repeats = options["steps"], options["repeats"]
-    forward_s, forward_compile_s = measure(sim.forward, repeats)
-    gradient_s, backward_compile_s = measure(gradient, repeats) if options["gradient"] else (None, None)
+    typical = min if options.get("least") else statistics.median
+    forward_s, forward_compile_s = measure(sim.forward, repeats, typical)
+    gradient_s, backward_compile_s = measure(gradient, repeats, typical) if options["gradient"] else (None, None)
     return {
         "peer": "taichi " + ".".join(map(str, ti.__version__)),
         "items": sim.n,

@@ -109,7 +109,8 @@ class Served:
         x, y, width, height = self.page.run(
             "(b => [b.x, b.y, b.width, b.height])(document.querySelector('.wb-view').getBoundingClientRect())"
         )
-        scale = height / 2.0 / np.tan(np.radians(view["field"] / 2.0))
+        tangent = np.tan(np.radians(view["field"] / 2.0)) * max(1.0, view["aspect"] / (width / height))
+        scale = height / 2.0 / tangent
         return (np.array([x + width / 2, y + height / 2]) + scale * across).tolist()
 
     def until(self, holds):

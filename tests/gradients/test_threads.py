@@ -1,9 +1,12 @@
 """Threads of a user and threads of a simulation: what each gets is what one thread gets alone, bit for bit."""
 
+import multiprocessing
 import os
 import pickle
 import re
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from cases import SOLVERS, busy, fields_of, least
 from designs import DESIGNS, designed, varied
 from torch.utils.data import DataLoader
 
+import warpbots as wb
 from warpbots.gradients.streams import replaying
 from warpbots.gradients.thread_team import at_once
 from warpbots.simulation import Simulation, world_shares
@@ -168,6 +172,23 @@ def test_faults_name_the_world_of_the_simulation():
         end.position.backward(weight)
 
 
+@pytest.mark.parametrize(
+    "name", ["articulated", *(pytest.param(n, marks=pytest.mark.slow) for n in ("projective", "coupled"))]
+)
+def test_a_failure_has_the_reason_that_one_thread_finds(name):
+    """It is not read from a model that no thread has used."""
+    reasons = []
+    for threads in (1, 2):
+        sim = designed(name, WORLDS, threads)
+        field = "qd" if sim.model.matter is None else "velocity"
+        fast = getattr(sim.state(), field)
+        fast[2] = 1e30
+        with pytest.warns(wb.LostWorldWarning, match="world 2") as said:
+            sim.rollout(None, 1, sim.state(**{field: fast}))
+        reasons.append([str(w.message) for w in said if w.category is wb.LostWorldWarning])
+    assert reasons[0] == reasons[1]
+
+
 def test_an_exception_in_one_share_is_raised_when_the_others_have_ended():
     """And the next call works."""
     ended, begun = [], threading.Event()
@@ -209,6 +230,39 @@ def test_workers_of_a_data_loader_have_threads_of_their_own():
     expected = [ends[0], ends[1]]
     found = list(DataLoader(ends, batch_size=None, num_workers=1, timeout=120, multiprocessing_context="fork"))
     assert all(map(torch.equal, found, expected))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="copies a process")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_a_process_can_be_copied_while_another_thread_simulates():
+    """The copy has not this thread, and does not wait for it."""
+    sim, over = simulation(), threading.Event()
+
+    def end() -> torch.Tensor:
+        return sim.rollout(torch.full((6, sim.channels), 0.1), 6).final.position
+
+    def simulate() -> None:
+        while not over.is_set():
+            end()
+
+    def compare() -> None:
+        sys.exit(0 if torch.equal(end(), expected) else 1)
+
+    expected, other = end(), threading.Thread(target=simulate)
+    other.start()
+    codes = []
+    try:
+        for wait in (0.005, 0.01, 0.015, 0.02):
+            time.sleep(wait)
+            copy = multiprocessing.get_context("fork").Process(target=compare)
+            copy.start()
+            copy.join(timeout=60.0)
+            codes.append(copy.exitcode)
+            copy.kill()
+    finally:
+        over.set()
+        other.join()
+    assert codes == [0, 0, 0, 0]
 
 
 def test_copies_have_the_threads_of_the_original():

@@ -238,15 +238,13 @@ def test_states_that_nobody_reads_are_few(monkeypatch):
 def test_a_fault_that_does_not_come_again_is_not_lost(monkeypatch):
     """A motion at the edge, computed again in another order of sums, may stay finite."""
     sim = simulation(monkeypatch, None)
-    make = sim._operations.diagnosis._single
+    make, rest = sim._operations.diagnosis._one_substep, vars(sim.state())
 
     def healed(names):
-        interval = make(names)
-        run, rest = interval.run, vars(sim.state())
-        interval.run = lambda inputs: run(inputs | rest)
-        return interval
+        run = make(names)
+        return lambda given: run(given | rest)
 
-    monkeypatch.setattr(sim._operations.diagnosis, "_single", healed)
+    monkeypatch.setattr(sim._operations.diagnosis, "_one_substep", healed)
     with pytest.raises(
         SimulationError, match=r"control step \d+, substep 3 .*, but it is finite when the interval is computed"
     ):

@@ -9,9 +9,10 @@ import pytest
 from PIL import Image
 from view_cases import GREEN
 
-from warpbots.view import animate, film_strip
+from warpbots.view import animate, film, film_strip
 from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
+from warpbots.view.palette import GOAL
 
 
 def pixels(image):
@@ -177,3 +178,88 @@ def test_full_disk_leaves_what_was_there(flat, tmp_path, monkeypatch):
         animate(path, flat, width=120)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def texts_of(figure):
+    """Boxes of all texts that a figure shows [pixels], with the texts; and the size of the figure."""
+    figure.canvas.draw()
+    renderer, shown = figure.canvas.get_renderer(), []
+    for ax in figure.axes:
+        shown += ax.texts
+        for axis in (ax.xaxis, ax.yaxis) if ax.axison else ():
+            low, high = sorted(axis.get_view_interval())
+            shown += [axis.label, *(t.label1 for t in axis.get_major_ticks() if low <= t.get_loc() <= high)]
+    shown = [text for text in shown if text.get_visible() and text.get_text().strip()]
+    return [(t.get_text(), t.get_window_extent(renderer).extents) for t in shown], figure.get_size_inches() * figure.dpi
+
+
+def figures(trajectory, monkeypatch, draw):
+    """The figures that `draw` renders."""
+    seen, image_of = [], film.image_of
+    monkeypatch.setattr(film, "image_of", lambda figure: seen.append(figure) or image_of(figure))
+    draw(trajectory)
+    return seen
+
+
+@pytest.mark.parametrize("frames", [2, 4, 9])
+def test_no_label_of_a_strip_is_cut_or_overlaps_another(trajectory, frames, monkeypatch):
+    (figure,) = figures(trajectory, monkeypatch, lambda t: film_strip(t, frames))
+    check_texts(figure)
+
+
+@pytest.mark.parametrize("width", [64, 120, 240, 560])
+def test_no_label_of_a_film_is_cut_or_overlaps_another(trajectory, width, tmp_path, monkeypatch):
+    seen = figures(trajectory, monkeypatch, lambda t: animate(tmp_path / "motion.gif", t, fps=10.0, width=width))
+    check_texts(seen[-1])
+
+
+def check_texts(figure):
+    shown, (width, height) = texts_of(figure)
+    assert len(shown) >= (1 if width < 125 else 3)
+    for k, (name, (x0, y0, x1, y1)) in enumerate(shown):
+        assert x0 >= -0.5 and x1 <= width + 0.5 and y0 >= -0.5 and y1 <= height + 0.5, (name, x0, y0, x1, y1)
+        for other, (u0, v0, u1, v1) in shown[:k]:
+            assert min(x1 - u0, u1 - x0) < 1.0 or min(y1 - v0, v1 - y0) < 1.5, (name, other)
+
+
+def test_every_axis_has_a_unit(trajectory, monkeypatch):
+    (figure,) = figures(trajectory, monkeypatch, lambda t: film_strip(t, 4))
+    names = {text for text, _ in texts_of(figure)[0]}
+    if trajectory.scene.dim == 2:
+        assert {"x [m]", "y [m]"} <= names
+    else:
+        assert {name.split("m  ")[1] for name in names if "m  (" in name} == {"(x)", "(y)", "(z)"}
+
+
+GOAL_AT = {2: (0.5, 0.55), 3: (0.3, 0.2, 0.2)}  # outside of everything else
+
+
+def marked(image):
+    """Places of the pixels in the colour of goals, shape (n, 2): columns and rows."""
+    return np.argwhere(np.abs(pixels(image) - GOAL).max(axis=2) < 0.06)[:, ::-1]
+
+
+def test_goals_are_marked_where_they_are(trajectory, tmp_path):
+    point = np.array(GOAL_AT[trajectory.scene.dim])
+    assert not len(marked(film_strip(trajectory, 2)))
+    strip = film_strip(trajectory, 2, goal=point)
+    motion = collect(trajectory, [0, trajectory.steps], goal=point)
+    camera = motion.camera()
+    x, y = (camera.project(point) - camera.window[0]) / (camera.window[1] - camera.window[0])
+    assert 0.0 < x < 1.0 and 0.0 < y < 1.0
+    columns = columns_for(camera, 12.0, 2)
+    (_, height), places = axes_layout(camera, 12.0, -(-2 // columns), columns)
+    found = marked(strip)
+    for left, bottom, w, h in places:
+        at = 1200 * (left + x * w), 100 * height * (1 - bottom - y * h)
+        near = found[np.abs(found - at).max(axis=1) < 4]
+        assert len(near) > 2
+        np.testing.assert_allclose(near.mean(axis=0), at, atol=1.5)
+    film_path = animate(tmp_path / "motion.gif", trajectory, width=240, goal=np.stack([point, point]))
+    assert all(len(marked(image)) for image, _ in frames_of(film_path))
+
+
+@pytest.mark.parametrize("goal", [(0.0,), np.zeros((1, 1, 3)), (np.nan, 0.0)])
+def test_a_wrong_goal_is_refused(flat, goal):
+    with pytest.raises(ValueError, match=r"goal must be finite, of shape \(2,\) or \(n, 2\), got"):
+        film_strip(flat, 2, goal=goal)

@@ -114,13 +114,10 @@ def test_cameras_see_the_way_of_an_obstacle():
 
 
 def test_widgets_move_obstacles(run):
-    motion = collect(run, [0, 5, 10])
-    with k3d_plot.unsent() as made:
-        plot = k3d_plot.new_plot(motion)
-        made.append(plot)
-        meshes = {o.name: o for o in plot.objects if o.name in ("paddle", "plate")}
-        matrix = meshes["paddle"].model_matrix["2"]
-        corners = np.c_[meshes["paddle"].vertices, np.ones(len(meshes["paddle"].vertices))] @ matrix.T
+    plot = k3d_plot.new_plot(collect(run, [0, 5, 10]))
+    meshes = {o.name: o for o in plot.objects if o.name in ("paddle", "plate")}
+    matrix = meshes["paddle"].model_matrix["2"]
+    corners = np.c_[meshes["paddle"].vertices, np.ones(len(meshes["paddle"].vertices))] @ matrix.T
     lower, upper = corners[:, :3].min(axis=0), corners[:, :3].max(axis=0)
     np.testing.assert_allclose([lower[0], upper[0]], [0.0, 0.1], atol=2e-3)
     up = 1 if run.scene.dim == 3 else 2

@@ -71,6 +71,9 @@ def test_many_controls_are_bands_red_where_they_contract(axes):
     np.testing.assert_allclose(colors[:6], np.broadcast_to(CONTRACT, (6, 3, 3)), atol=0.01)
     np.testing.assert_allclose(colors[6], np.broadcast_to(EXPAND, (3, 3)), atol=0.01)
     assert ax.get_ylim() == (7.0, 0.0)
+    legend = ax.figure.axes[1]
+    assert [t.get_text() for t in legend.get_yticklabels()] == ["expands", "0", "contracts"]
+    assert legend.get_ylim() == (-1.0, 1.0)
 
 
 def test_bands_follow_an_actuator_that_contracts_for_both_signs(axes):

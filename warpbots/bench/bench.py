@@ -10,7 +10,7 @@ import torch
 
 from warpbots.bench.conversation import Conversation
 from warpbots.bench.curves import Curve, Curves
-from warpbots.bench.drawing import Drawing, DrawnMoment
+from warpbots.bench.drawing import Drawing
 from warpbots.bench.factors import ParameterFactors
 from warpbots.bench.pull import Pull, held_at
 from warpbots.bench.ray import Ray, first_hit
@@ -22,6 +22,7 @@ from warpbots.bench.widget import show
 from warpbots.notebook_cells import in_notebook
 from warpbots.observers.observer import forget
 from warpbots.scene.field_types import checked
+from warpbots.view.browser.scene import DrawnMoment
 from warpbots.view.upright_view import upright
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from warpbots.bench.drawing import Drawing, DrawnMoment
+from warpbots.bench.drawing import Drawing
+from warpbots.view.browser.scene import DrawnMoment
 
 __all__ = ["Hit", "Ray", "first_hit"]
 

@@ -10,13 +10,19 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from warpbots.view.browser import drawing_code
+
 if TYPE_CHECKING:
     from warpbots.bench.bench import Bench
 
-__all__ = ["require_tornado", "served"]
+__all__ = ["client_module", "require_tornado", "served"]
 
 _HERE = Path(__file__).parent
-_TYPES = {"client.js": "text/javascript", "client.css": "text/css"}
+
+
+def client_module() -> str:
+    """The ES module of the browser's side, for a page and for a widget."""
+    return drawing_code() + (_HERE / "client.js").read_text(encoding="utf-8")
 
 
 def require_tornado() -> None:
@@ -63,8 +69,9 @@ async def served(bench: "Bench", port: int, opened: Callable[[str], object] = we
 
     class File(tornado.web.RequestHandler):
         def get(self, name: str) -> None:
-            self.set_header("Content-Type", _TYPES[name])
-            self.finish((_HERE / name).read_bytes())
+            script = name == "client.js"
+            self.set_header("Content-Type", "text/javascript" if script else "text/css")
+            self.finish(client_module() if script else (_HERE / name).read_bytes())
 
     application = tornado.web.Application(
         [("/", Page), (r"/(client\.js|client\.css)", File), ("/live", _live_handler(bench, key))]

@@ -1,13 +1,13 @@
 """A bench in a notebook: a widget of anywidget, which JupyterLab, Colab, VS Code and marimo show."""
 
 import atexit
-import base64
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpbots.bench.server import client_module
 from warpbots.notebook_cells import in_notebook
+from warpbots.view.color_reduction import png_of
 from warpbots.view.notebook import is_static
 
 if TYPE_CHECKING:
@@ -50,11 +50,7 @@ def show(bench: "Bench") -> None:
 
 def _picture(bench: "Bench") -> dict:
     """The current state as a PNG, and a line of text."""
-    from warpbots.view.color_reduction import palette_of, reduced
-
-    image, png = bench.picture(), io.BytesIO()
-    reduced(image, palette_of([image], 256)).save(png, format="PNG", optimize=True)
-    return {"image/png": base64.b64encode(png.getvalue()).decode("ascii"), "text/plain": repr(bench)}
+    return {"image/png": png_of(bench.picture()), "text/plain": repr(bench)}
 
 
 def _widget_of(bench: "Bench", taken_out: Callable[[], None]) -> "AnyWidget":
@@ -72,7 +68,7 @@ def _widget_of(bench: "Bench", taken_out: Callable[[], None]) -> "AnyWidget":
     class BenchWidget(anywidget.AnyWidget):
         """Messages carry the name of the view to which or from which they go."""
 
-        _esm = _HERE / "client.js"
+        _esm = client_module()
         _css = _HERE / "client.css"
 
     widget = BenchWidget()

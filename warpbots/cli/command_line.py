@@ -11,6 +11,7 @@ import torch
 import warpbots as wb
 from warpbots.cli.convert import convert
 from warpbots.cli.info import info
+from warpbots.cli.lab import grade_lab, make_lab
 from warpbots.cli.motions import bench, render, simulate, view
 from warpbots.cli.new import new
 from warpbots.cli.simulations import add_motion, add_root, add_scene, count, fraction, positive
@@ -43,6 +44,7 @@ _EXAMPLES = {
     ),
     "convert": ("convert robot.xml robot.usda", "convert robot.urdf robot.xml", "convert scene.usda scene.usdc"),
     "new": ("new crawler",),
+    "lab": ("lab make tutorials/labs/*.py --out course", "lab grade submitted tutorials/labs/01_springs_and_time.py"),
 }
 """Example command lines for the help of each command, without the name of the program."""
 
@@ -113,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     add_scene(command("info", info, "print the contents of a scene, its parameters and the stable time step"))
     viewed = command("view", view, "simulate, and show the motion as a page in the browser, without a network")
     add_scene(viewed)
-    add_motion(viewed)
+    add_motion(viewed, "a demonstration, in which each actuator follows a wave")
     viewed.add_argument("--out", type=Path, help="the page (.html); default: output/NAME-OF-FILE/view.html")
     viewed.add_argument("--no-open", dest="open", action="store_false", help="write the page only")
     benched = command("bench", bench, "simulate live in the browser, with sliders and a mouse that pulls at bodies")
@@ -132,7 +134,23 @@ def parser() -> argparse.ArgumentParser:
     command("new", new, "make a project: a folder with a scene, a training script and a test").add_argument(
         "name", metavar="NAME", help="folder to make"
     )
+    _add_lab(command("lab", lambda options: None, "make the notebooks of a lab, or grade what students hand in"))
     return whole
+
+
+def _add_lab(command: argparse.ArgumentParser) -> None:
+    parts = command.add_subparsers(required=True, metavar="make|grade")
+    made = parts.add_parser("make", help="write the notebooks for students, lecturers, nbgrader and Otter")
+    made.add_argument("source", nargs="+", metavar="LAB", help="source of a lab (.py)")
+    made.add_argument("--out", type=Path, default=Path("course"), help="folder of the course (%(default)s)")
+    made.set_defaults(run=make_lab)
+    graded = parts.add_parser("grade", help="run what students handed in, with the hidden tests; write a table")
+    graded.add_argument("folder", type=Path, metavar="FOLDER", help="folder with STUDENT/LAB.ipynb or STUDENT.ipynb")
+    graded.add_argument("source", metavar="LAB", help="source of the lab (.py)")
+    graded.add_argument("--out", type=Path, help="folder for the table and the feedback; default: FOLDER-graded")
+    graded.add_argument("--parallel", type=count, help="notebooks at once; default: the number of cores")
+    graded.add_argument("--timeout", type=positive, default=60.0, help="longest time of a cell [s] (%(default)s)")
+    graded.set_defaults(run=grade_lab)
 
 
 def _add_folder(command: argparse.ArgumentParser) -> None:

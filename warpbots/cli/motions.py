@@ -7,15 +7,18 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import warpbots as wb
 from warpbots.bench.server import require_tornado
 from warpbots.cli import simulations
 from warpbots.output_files import replacing
 from warpbots.tables import size
 from warpbots.view.film import film_writer
-from warpbots.view.html_page import require_k3d
 
 __all__ = ["bench", "render", "simulate", "view", "write"]
+
+_DEMONSTRATION = "Demonstration, without a controller: each actuator follows a wave of half its range."
 
 
 def simulate(options: argparse.Namespace) -> None:
@@ -34,14 +37,22 @@ def write(folder: Path, motion: wb.Trajectory[Any]) -> None:
 
 
 def view(options: argparse.Namespace) -> None:
-    """Write a motion as an HTML page, and open the page in the browser."""
-    require_k3d()
+    """Write a motion as an HTML page, and open the page in the browser.
+
+    Without a controller, a robot with actuators moves by a demonstration signal, as page and output say.
+    """
     page = options.out or Path("output") / Path(options.scene).stem / "view.html"
     _require_ending(page, ".html")
-    motion = simulations.motion(options)
+    model, controller = simulations.controlled(options)
+    steps, note = simulations.steps(options, model), ""
+    if controller is None and model.channels:
+        controller, note = wb.controllers.demonstration(model, steps), _DEMONSTRATION
+        print(note)
+    with torch.no_grad():
+        motion = model.rollout(controller, steps)
     if options.out is None:
         page.parent.mkdir(parents=True, exist_ok=True)
-    wb.view.save_html(page, motion)
+    wb.view.save_html(page, motion, note=note)
     print(f"wrote {page}")
     if options.open and not webbrowser.open(page.resolve().as_uri()):
         print("there is no browser to open it with: open the file yourself")

@@ -73,12 +73,17 @@ def add_root(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_motion(command: argparse.ArgumentParser) -> None:
-    """Add the arguments common to all commands that show a motion."""
+def add_motion(command: argparse.ArgumentParser, otherwise: str = "no control") -> None:
+    """Add the arguments common to all commands that show a motion.
+
+    Args:
+        command: The parser of the command.
+        otherwise: The control without a controller, for the help.
+    """
     command.add_argument(
         "--steps", type=count, help="control intervals to simulate; default: the scene's, else as many as last 2 s"
     )
-    command.add_argument("--controller", type=Path, help="controller.pt of a training; default: no control")
+    command.add_argument("--controller", type=Path, help=f"controller.pt of a training; default: {otherwise}")
 
 
 def read(path: str, asset_root: str | None) -> wb.Scene:

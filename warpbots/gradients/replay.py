@@ -11,7 +11,7 @@ import warp as wp
 
 from warpbots.gradients.captured import Captured
 from warpbots.gradients.finite_checks import Field, Marks
-from warpbots.gradients.streams import at_turn, replaying
+from warpbots.gradients.streams import at_turn, model_lock, replaying
 from warpbots.numerics import clear_gradients, recording
 
 __all__ = ["Replay", "Share", "Tensors", "new_tensor"]
@@ -32,7 +32,7 @@ class Share:
 
     first: int = 0
     threads: int = 1
-    alone: threading.RLock = dataclasses.field(default_factory=threading.RLock)
+    alone: threading.RLock = dataclasses.field(default_factory=model_lock)
 
 
 class Replay:

@@ -2,20 +2,62 @@
 
 import contextlib
 import ctypes
+import os
+import sys
 import threading
+import weakref
 from collections.abc import Iterator
 
 import torch
 import warp as wp
 
-__all__ = ["at_turn", "launching", "leave_capture", "own_stream", "replaying", "turn"]
+__all__ = ["at_turn", "launching", "leave_capture", "model_lock", "own_stream", "replaying", "turn"]
 
 turn = threading.RLock()
 """Lock that a thread holds while it launches kernels, because captures and tapes are global to the process.
 
 A thread that holds this lock must not wait for the lock of a model (see `replaying`)."""
 
+_forking = threading.RLock()
+"""Lock of `_model_locks`."""
+
+_model_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
+"""Locks from `model_lock`."""
+
 _own: dict[str, wp.Stream] = {}
+
+
+def model_lock() -> threading.RLock:
+    """A lock for the arrays of a model, see `replaying`."""
+    lock = threading.RLock()
+    with _forking:
+        _model_locks.add(lock)
+    return lock
+
+
+def _copy_between_replays() -> None:
+    """Let a process be copied (`os.fork`) only while no other thread replays or launches kernels.
+
+    The copy has only the thread that makes it: locks that other threads hold would never be released there.
+    """
+    held: list[threading.RLock] = []
+
+    def acquire() -> None:
+        _forking.acquire()
+        held.extend((*_model_locks, turn))  # in the order in which other threads wait for them
+        for lock in held:
+            lock.acquire()
+
+    def release() -> None:
+        while held:
+            held.pop().release()
+        _forking.release()
+
+    os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
+
+
+if sys.platform != "win32":
+    _copy_between_replays()
 
 
 @contextlib.contextmanager
@@ -54,7 +96,7 @@ def replaying(device: wp.Device, alone: threading.RLock) -> Iterator[wp.Stream |
 
     Args:
         device: Device of the arrays.
-        alone: Lock of the arrays, which all replays of one model share.
+        alone: Lock of the arrays, from `model_lock`, which all replays of one model share.
 
     Yields:
         The stream on which Warp works; None on a CPU.

@@ -1,6 +1,7 @@
 """Threads that run tasks at the same time."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -73,4 +74,5 @@ def _begin_again() -> None:
     _meeting.clear()
 
 
-os.register_at_fork(after_in_child=_begin_again)
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_begin_again)

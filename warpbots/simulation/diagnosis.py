@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from warpbots.gradients import LOST, FailurePoint, Found, Losses, Replay, Tensors, flaw
+from warpbots.gradients import LOST, FailurePoint, Found, Losses, Tensors, flaw
 from warpbots.scene import Scene
 from warpbots.simulation.input_validation import Inputs
 from warpbots.simulation.stability_bound import ControlInterval
@@ -37,7 +37,7 @@ class Diagnosis:
         solver: Solver,
         time_step: ControlInterval,
         inputs: Inputs,
-        single: Callable[[frozenset], Replay],
+        one_substep: Callable[[frozenset], Callable[[Tensors], Tensors]],
     ):
         """Store the arguments; substeps are replayed only after a fault.
 
@@ -46,11 +46,11 @@ class Diagnosis:
             solver: The solver.
             time_step: The control interval and its substeps.
             inputs: Checks the inputs of the simulation.
-            single: Makes a `Replay` of a single substep, given the names of the inputs of the replay.
+            one_substep: Makes a function of the inputs of a substep that returns the state after it, given the names of
+                the inputs.
         """
-        self._scene, self._solver, self._time_step, self._inputs, self._single = (
-            scene, solver, time_step, inputs, single
-        )  # fmt: skip
+        self._scene, self._solver, self._time_step = scene, solver, time_step
+        self._inputs, self._one_substep = inputs, one_substep
 
     def refuse(self, given: Tensors, step: int, after: Tensors, losses: Losses | None, found: Found) -> None:
         """Raise if a control was out of range, the state after the interval is not finite, or all worlds are lost.
@@ -94,9 +94,9 @@ class Diagnosis:
         at = functools.partial(self._place, step)
         if LOST in given and given[LOST].all():
             return at(0, None), "all worlds had been lost before"
-        single, known = self._single(frozenset(given)), given.get(LOST)
+        run, known = self._one_substep(frozenset(given)), given.get(LOST)
         for substep in range(self._time_step.substeps):
-            after, _ = single.run(given)
+            after = run(given)
             if known is not None:  # worlds that were lost before do not count
                 after = {n: torch.where(_rows(known > 0.0, t), given[n], t) for n, t in after.items()}
             finite = {n: torch.isfinite(t).reshape(len(t), -1).all(dim=1) for n, t in after.items()}

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from warpbots.gradients import BackwardWatch, Bridge, Replay, Share, SharedReplay, interval
+from warpbots.gradients import BackwardWatch, Bridge, Replay, Share, SharedReplay, Tensors, interval
 from warpbots.numerics import parallel
 from warpbots.scene import Scene
 from warpbots.simulation.diagnosis import Diagnosis
@@ -55,8 +55,7 @@ class SolverOperations:
         self.shares = shares
         self._solver, self.inputs, self.time_step, self._fields = solver, inputs, time_step, fields
         self._bridges: list[Bridge] = []
-        single = functools.partial(self._interval, wanted=frozenset(), substeps=1, settled=False)
-        self.diagnosis = Diagnosis(scene, solver, time_step, inputs, single)
+        self.diagnosis = Diagnosis(scene, solver, time_step, inputs, self._one_substep)
         self.control_interval = self._bridge(self._fields, self._interval, self._renew)
 
     @functools.cached_property
@@ -94,20 +93,39 @@ class SolverOperations:
         bridge = functools.partial(self._bridge, renew=self._renew)
         return Measurement(self._solver, make, measure, bridge, self.inputs, self.diagnosis, self.shares)
 
-    def _interval(
-        self, names: frozenset, wanted: frozenset, substeps: int = 0, settled: bool = True
-    ) -> Replay | SharedReplay:
-        return self._shared(self.time_step.length, substeps or self.time_step.substeps, names, wanted, settled)
+    def _interval(self, names: frozenset, wanted: frozenset) -> Replay | SharedReplay:
+        return self._shared(self.time_step.length, self.time_step.substeps, names, wanted)
 
-    def _shared(
-        self, dt: float, substeps: int, names: frozenset, wanted: frozenset, settled: bool = True
-    ) -> Replay | SharedReplay:
+    def _shared(self, dt: float, substeps: int, names: frozenset, wanted: frozenset) -> Replay | SharedReplay:
         replaced = names & frozenset(self.inputs.model.parameters())
 
         def of_share(model: Model, share: Share) -> Replay:
-            return interval(self._solver, model, dt, substeps, replaced, wanted, settled, share)
+            return interval(self._solver, model, dt, substeps, replaced, wanted, True, share)
 
         return self.shares.replay(of_share)
+
+    def _one_substep(self, names: frozenset) -> Callable[[Tensors], Tensors]:
+        """A function from the inputs of a substep, named `names`, to the state after it.
+
+        It computes all worlds with the model of the simulation, not with models of shares, because a solver explains a
+        failure from the model of its last step.
+        """
+        replaced, length = names & frozenset(self.inputs.model.parameters()), self.time_step.length
+
+        def replay() -> Replay:
+            return interval(self._solver, self.inputs.model, length, 1, replaced, frozenset(), False)
+
+        current = replay()
+
+        def run(given: Tensors) -> Tensors:
+            nonlocal current
+            after, _ = current.run(given)
+            while self.shares.grown_alone():
+                current = replay()
+                after, _ = current.run(given)
+            return after
+
+        return run
 
     def _bridge(
         self,

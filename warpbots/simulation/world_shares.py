@@ -147,6 +147,19 @@ class WorldShares:
             self._models = [new or old for new, old in zip(larger, self._models, strict=True)]
         return True
 
+    def grown_alone(self) -> bool:
+        """Enlarge arrays of the model of the simulation if worlds are divided and one was too small in its last steps.
+
+        Returns:
+            Whether any array was too small.
+        """
+        if len(self.sizes) == 1 or not isinstance(self._solver, Grows):
+            return False
+        larger = self._solver.grown(self._inputs.model)
+        if larger is not None:
+            self._inputs.model = larger
+        return larger is not None
+
     def report(self, dt: float) -> object:
         """Report of a solver with `Reports` on the last step, of the length `dt` [s], for all worlds."""
         reports = [self._solver.report(model, dt) for model in self.models]

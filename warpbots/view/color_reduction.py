@@ -1,5 +1,7 @@
 """Reduces pictures to few colours, which makes their files three times smaller."""
 
+import base64
+import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ from warpbots.view.palette import PAPER
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["palette_of", "reduced"]
+__all__ = ["palette_of", "png_of", "reduced"]
 
 _NEARLY = 8  # difference, of 255, up to which a colour counts as background
 
@@ -38,3 +40,10 @@ def reduced(image: "Image", palette: "Image") -> "Image":
     from PIL import Image
 
     return image.quantize(palette=palette, dither=Image.Dither.NONE)
+
+
+def png_of(image: "Image") -> str:
+    """A picture as a small PNG of at most 256 colours, in base64, as notebooks store it."""
+    png = io.BytesIO()
+    reduced(image, palette_of([image], 256)).save(png, format="PNG", optimize=True)
+    return base64.b64encode(png.getvalue()).decode("ascii")

@@ -6,7 +6,7 @@ import itertools
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,14 @@ _LINGER = 0.6  # extra time for the last frame of a GIF [s]
 
 
 @checked
-def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0, cut: Shape | None = None) -> "Image":
+def film_strip(
+    trajectory: "Trajectory[Any]",
+    frames: int = 6,
+    *,
+    world: int = 0,
+    cut: Shape | None = None,
+    goal: np.ndarray | Sequence[Any] | None = None,
+) -> "Image":
     """One picture that shows evenly spaced moments of a motion side by side, from the start to the end.
 
     Args:
@@ -47,15 +54,17 @@ def film_strip(trajectory: "Trajectory[Any]", frames: int = 6, *, world: int = 0
         world: Index of the world.
         cut: A shape, only in 3D. Soft matter that is inside this shape at rest is not drawn, so that bones become
             visible. None to draw all matter.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         An image with a width of 1200 pixels, which a notebook displays; ``.save("strip.png")`` writes the image to a
         file.
 
     Raises:
-        ValueError: `cut` is not a shape or is given in 2D, `frames` is below 2, or there is no such world.
+        ValueError: `cut` is not a shape or is given in 2D, `frames` is below 2, there is no such world, or `goal` has
+            the wrong shape.
     """
-    return strip(collect(trajectory, evenly(trajectory.steps, frames), world), cut)
+    return strip(collect(trajectory, evenly(trajectory.steps, frames), world, goal), cut)
 
 
 def strip(motion: Motion, cut: Shape | None = None) -> "Image":
@@ -66,7 +75,10 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        _show(motion, k, SceneAxes(motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins))
+        stage = SceneAxes(
+            motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins, motion.goals, k == 0
+        )
+        _show(motion, k, stage)
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)
             ax.tick_params(labelbottom=lowest, labelleft=k % columns == 0)
@@ -84,6 +96,7 @@ def animate(
     width: int = 560,
     *,
     world: int = 0,
+    goal: np.ndarray | Sequence[Any] | None = None,
 ) -> Path:
     """Write a motion as a film: a GIF or an MP4.
 
@@ -96,6 +109,7 @@ def animate(
         seconds: Duration of the film [s]; None for the duration of the motion (real time).
         width: Width of the picture, or height of the picture if it is taller than wide [pixels].
         world: Index of the world.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         `path`.
@@ -118,7 +132,7 @@ def animate(
     if write is _write_gif and fps > 50.0:
         raise ValueError(f"animate: a GIF shows at most 50 frames per second, got fps={fps:g}; write an .mp4 instead")
     with replacing(path) as (temporary,):
-        motion = collect(trajectory, evenly(trajectory.steps, max(2, round(seconds * fps) + 1)), world)
+        motion = collect(trajectory, evenly(trajectory.steps, max(2, round(seconds * fps) + 1)), world, goal)
         write(temporary, motion, width, (len(motion) - 1) / seconds)
     return path
 
@@ -146,8 +160,9 @@ def image_of(figure: "Figure") -> "Image":
 def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
     figure, places = figure_of(camera, round(_DPI * width_for(camera, size / _DPI)))
     stage = SceneAxes(
-        motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids, skins=motion.skins
-    )
+        motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids, skins=motion.skins,
+        goals=motion.goals,
+    )  # fmt: skip
     for k in range(len(motion)):
         _show(motion, k, stage)
         yield image_of(figure)

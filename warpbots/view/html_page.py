@@ -4,55 +4,44 @@ import html
 import json
 import math
 import os
-import re
+from collections.abc import Sequence
 from pathlib import Path
+from string import Template
 from typing import Any
+
+import numpy as np
 
 from warpbots.output_files import replacing
 from warpbots.scene.field_types import checked
 from warpbots.trajectory import Trajectory
-from warpbots.view.k3d_plot import EXTRA, missing_packages, moments, new_plot, unsent
+from warpbots.view.browser import drawing_code
+from warpbots.view.browser.motion_data import motion_data
+from warpbots.view.k3d_plot import moments
 from warpbots.view.motion import Motion, collect, evenly
 
-__all__ = ["cell_player", "page_of", "require_k3d", "save_html"]
+__all__ = ["cell_player", "page_of", "save_html"]
 
-_LARGEST = 3e6  # largest page in the output of a cell [bytes]; the player itself takes 1.2 MB of it
+_BROWSER = Path(__file__).parent / "browser"
+
+_LARGEST = 3e6  # largest page in the output of a cell [bytes]
 _HEIGHT = 420  # height of the player in the output of a cell [pixels]
 _BUTTON = 34  # height of the button that starts it [pixels]
-_BAR = 48  # height of the bar with the controls of a page [pixels]
-_CONTROLS = """
-const style = document.createElement("style");
-style.textContent = `
-  html, body { background: %(paper)s; }
-  #canvasTarget { height: calc(100%% - %(bar)dpx); isolation: isolate; }  /* or its z-index covers the bar */
-  #canvasTarget div { pointer-events: none !important; }  /* a mouse that begins on a label turns the view, too */
-  #bar { position: fixed; left: 3%%; right: 3%%; bottom: 0; height: %(bar)dpx; z-index: 1; display: flex; gap: 12px;
-         align-items: center; color-scheme: light; }
-  #bar button { flex: none; width: 44px; height: 32px; border: 0; border-radius: 4px; cursor: pointer; }
-  #bar input { flex: 1; min-width: 0; height: 32px; margin: 0; cursor: pointer; }`;
-const bar = document.createElement("div"), button = document.createElement("button");
-const slider = document.createElement("input");
-bar.id = "bar";
-button.type = "button";
-Object.assign(slider, {type: "range", min: 0, max: %(last)d, step: "any", value: 0, ariaLabel: "Time"});
-button.onclick = () => K3DInstance.autoPlayed ? K3DInstance.stopAutoPlay() : K3DInstance.startAutoPlay();
-onkeydown = event => { if (event.key === " " && event.target === document.body) button.click(); };
-slider.onpointerdown = () => K3DInstance.stopAutoPlay();
-slider.oninput = () => { K3DInstance.stopAutoPlay(); K3DInstance.setTime(+slider.value); };
-setInterval(() => {
-    const playing = K3DInstance.autoPlayed, sign = playing ? "\\u275a\\u275a" : "\\u25b6";
-    if (button.textContent !== sign) {
-        button.textContent = sign;
-        button.ariaLabel = button.title = playing ? "Pause" : "Play";
-    }
-    slider.value = K3DInstance.parameters.time;
-}, 40);
-bar.append(button, slider);
-document.head.append(style);
-document.body.append(bar);
-K3DInstance.setCamera(%(camera)s);  // k3d places labels when the camera moves
-K3DInstance.startAutoPlay();
-"""  # a play button and a slider on a page without a kernel
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<link rel="icon" href="data:,">
+<style>
+$style</style>
+<body><div id="player"></div>
+<noscript>This page shows a motion by JavaScript, which is switched off.</noscript>
+<script id="motion" type="text/plain">$motion</script>
+<script type="module">
+$script</script>
+</body>
+</html>
+"""
 
 _STARTER = """<!doctype html><meta charset="utf-8"><body style="margin:0">
 <button style="font:13px sans-serif;padding:5px 12px;cursor:pointer">&#9654; Rotate and play</button>
@@ -61,6 +50,7 @@ _STARTER = """<!doctype html><meta charset="utf-8"><body style="margin:0">
 const page = %(page)s;
 document.querySelector("button").onclick = () => {
     const frame = window.frameElement || document.createElement("iframe");  // none where the reader has closed it off
+    frame.allow = "fullscreen *";
     if (window.frameElement) frame.style.height = "%(height)dpx";
     else { frame.style = "position:fixed;inset:0;width:100%%;height:100%%;border:0"; document.body.append(frame); }
     frame.srcdoc = page;  // in a document that is written over, Chromium drags no slider
@@ -68,22 +58,30 @@ document.querySelector("button").onclick = () => {
 </script></body>"""  # nothing runs before it is asked for: a browser gives a page few WebGL contexts
 
 
-def page_of(motion: Motion) -> str:
-    """The HTML of a page that shows a motion in any browser, without a network connection."""
-    with unsent() as widgets:
-        plot = new_plot(motion)
-        widgets += [*plot.objects, plot]
-        plot.fps, plot.time_speed = 25.0, (len(motion) - 1) / float(motion.time[-1])
-        paper, camera = f"#{plot.background_color:06x}", json.dumps(list(plot.camera))
-        script = _CONTROLS % {"last": len(motion) - 1, "camera": camera, "bar": _BAR, "paper": paper}
-        page = plot.get_snapshot(additional_js_code=script)
-    title = f"<title>{html.escape(motion.scene.name)}</title>"
-    return re.sub(r"<title>.*?</title>", lambda _: title, page, count=1)
+def page_of(motion: Motion, note: str = "") -> str:
+    """The HTML of a page that shows a motion in any browser, without a network connection.
+
+    Args:
+        motion: The motion.
+        note: A line of text above the motion; empty for none.
+    """
+    return Template(_PAGE).substitute(
+        title=html.escape(motion.scene.name),
+        style=(_BROWSER / "player.css").read_text(encoding="utf-8"),
+        motion=motion_data(motion, note),
+        script=drawing_code() + (_BROWSER / "player.js").read_text(encoding="utf-8"),
+    )
 
 
 @checked
 def save_html(
-    path: str | os.PathLike, trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0
+    path: str | os.PathLike,
+    trajectory: "Trajectory[Any]",
+    every: int | None = None,
+    *,
+    world: int = 0,
+    note: str = "",
+    goal: np.ndarray | Sequence[Any] | None = None,
 ) -> Path:
     """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, even offline.
 
@@ -93,18 +91,19 @@ def save_html(
         every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states
             and at most 40 MB.
         world: Index of the world.
+        note: A line of text that is shown above the motion.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         `path`.
 
     Raises:
-        ImportError: k3d is not installed.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
-    require_k3d()
     path = Path(path)
     with replacing(path) as (temporary,):
-        temporary.write_text(page_of(collect(trajectory, moments(trajectory, every), world)), encoding="utf-8")
+        motion = collect(trajectory, moments(trajectory, every), world, goal)
+        temporary.write_text(page_of(motion, note), encoding="utf-8")
     return path
 
 
@@ -126,15 +125,5 @@ def cell_player(motion: Motion) -> tuple[str, str]:
     shows = "" if len(motion) == states else f"{len(motion)} of {states} states, which fit in {_LARGEST / 1e6:g} MB"
     source = json.dumps(page).replace("</", "<\\/")  # no end of the script within the string
     starter = _STARTER % {"page": source, "shows": shows, "height": _HEIGHT}
-    frame = f'<iframe srcdoc="{html.escape(starter)}" style="width:100%;height:{_BUTTON}px;border:0"></iframe>'
-    return frame, shows
-
-
-def require_k3d() -> None:
-    """Raise if k3d, the package that makes the pages, is missing.
-
-    Raises:
-        ImportError: k3d is not installed.
-    """
-    if "k3d" in missing_packages():
-        raise ImportError(f"save_html needs k3d: {EXTRA}")
+    style = f"width:100%;height:{_BUTTON}px;border:0"
+    return f'<iframe srcdoc="{html.escape(starter)}" style="{style}" allow="fullscreen *"></iframe>', shows

@@ -1,8 +1,6 @@
 """Shows a motion as a k3d plot that looks like the pictures, and in a widget with a play button and a slider."""
 
-import contextlib
 import importlib.util
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
     from warpbots.trajectory import Trajectory
 
-__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "unsent", "with_controls"]
+__all__ = ["EXTRA", "missing_packages", "moments", "new_plot", "with_controls"]
 
 EXTRA = 'pip install "warpbots[notebook]"'
 """Command that installs the `missing_packages`."""
@@ -63,32 +61,6 @@ def moments(trajectory: "Trajectory[Any]", every: int | None) -> np.ndarray:
     if every < 1:
         raise ValueError(f"every must be at least 1, got {every}")
     return np.unique([*range(0, trajectory.steps + 1, every), trajectory.steps])
-
-
-@contextlib.contextmanager
-def unsent() -> Iterator[list]:
-    """Context in which new widgets are not sent to the browser.
-
-    The caller adds widgets to the list that the context yields; they are closed at the end.
-
-    A k3d plot is a widget: without this context, all its data would be sent to the browser and stored in the notebook,
-    even if the plot is only needed to make an HTML page.
-    """
-    import comm
-    from comm.base_comm import BaseComm
-    from ipywidgets import Widget
-
-    class Silent(BaseComm):
-        def publish_msg(self, *_: Any, **__: Any) -> None:
-            """Send nothing."""
-
-    usual, comm.create_comm, made = comm.create_comm, Silent, []
-    try:
-        yield made
-    finally:
-        for widget in made:
-            Widget.close(widget)  # the method of a k3d plot only clears its outputs
-        comm.create_comm = usual
 
 
 def new_plot(motion: Motion) -> "k3d.Plot":

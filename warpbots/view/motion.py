@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.scene import Scene
+from warpbots.scene.field_types import shown
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.skin import Skin, skins_of
 from warpbots.trajectory import obstacles_at
@@ -18,7 +19,7 @@ from warpbots.view.rigid_bodies import BodyPoses, RigidSurface, outline, solids_
 if TYPE_CHECKING:
     from warpbots.trajectory import Trajectory
 
-__all__ = ["Motion", "collect", "evenly"]
+__all__ = ["Motion", "collect", "evenly", "goals_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Motion:
         skins: Skins of the bodies that have a skin, see `warpbots.surfaces.skin.skins_of`.
         obstacles: Displacements of the obstacles from their places in the scene, see `Trajectory.obstacle_poses`; the
             first axis of the arrays is n_frames. None if no obstacle changes its place.
+        goals: Points that are marked, such as those that a body has to reach [m], shape (n, dim); None for none.
     """
 
     scene: Scene
@@ -50,6 +52,7 @@ class Motion:
     control: np.ndarray
     skins: tuple[Skin, ...] = ()
     obstacles: BodyPoses | None = None
+    goals: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -59,6 +62,8 @@ class Motion:
         stride = max(1, self.position[0].size * len(self) // 3_000_000)
         points = self.position[:, ::stride].reshape(-1, self.scene.dim)
         points = np.concatenate([points, outline(self.scene, self.solids, self.poses)])
+        if self.goals is not None:
+            points = np.concatenate([points, self.goals])
         if self.obstacles is None:
             return Camera.around(self.scene, points)
         shapes = swept(self.scene.obstacles, self.obstacles.position, self.obstacles.rotation)
@@ -84,7 +89,23 @@ def evenly(steps: int, frames: int) -> np.ndarray:
     return np.unique(np.round(np.linspace(0, steps, frames)).astype(int))
 
 
-def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0) -> Motion:
+def goals_of(scene: Scene, goal: Any) -> np.ndarray | None:
+    """The points of `goal` [m], shape (n, dim), from one point or several; None if it is None.
+
+    Raises:
+        ValueError: `goal` has the wrong shape, or is not finite.
+    """
+    if goal is None:
+        return None
+    goals = np.asarray(goal, dtype=np.float64)
+    if goals.ndim not in (1, 2) or goals.shape[-1] != scene.dim or not np.isfinite(goals).all():
+        raise ValueError(f"goal must be finite, of shape ({scene.dim},) or (n, {scene.dim}), got {shown(goal)}")
+    return goals.reshape(-1, scene.dim)
+
+
+def collect(
+    trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0, goal: "np.ndarray | None" = None
+) -> Motion:
     """Simulate a trajectory again, and collect the moments that `steps` states.
 
     Args:
@@ -92,10 +113,12 @@ def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0)
         steps: Number of control intervals from the start to each moment, in ascending order, between 0 and
             `trajectory.steps`.
         world: Index of the world.
+        goal: Points that are marked [m], shape (dim,) or (n, dim); None for none.
 
     Raises:
-        ValueError: There is no such world.
+        ValueError: There is no such world, or `goal` has the wrong shape or is not finite.
     """
+    goals = goals_of(trajectory.scene, goal)
     worlds = trajectory.control.shape[0]
     if not 0 <= world < worlds:
         raise ValueError(f"world must be in 0 to {worlds - 1}, got {world}")
@@ -125,4 +148,5 @@ def collect(trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0)
         control=control[np.maximum(step - 1, 0)],
         skins=skins_of(scene, particles),
         obstacles=BodyPoses(*map(np.stack, zip(*obstacles, strict=True))) if moves else None,
+        goals=goals,
     )

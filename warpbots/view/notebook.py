@@ -4,17 +4,18 @@ Most programs and web sites that display notebooks have no kernel, and many run 
 is not a widget. docs/design/notebooks.md lists what each viewer shows.
 """
 
-import base64
 import dataclasses
 import html
-import io
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from warpbots.notebook_cells import in_notebook
 from warpbots.scene.field_types import checked
 from warpbots.trajectory import Trajectory
-from warpbots.view.color_reduction import palette_of, reduced
+from warpbots.view.color_reduction import png_of
 from warpbots.view.film import strip
 from warpbots.view.html_page import cell_player
 from warpbots.view.k3d_plot import EXTRA, missing_packages, moments, new_plot, with_controls
@@ -53,9 +54,7 @@ class View:
         Notebook viewers show one representation, preferably HTML. Viewers that do not trust the HTML remove frames and
         scripts from it; the picture remains.
         """
-        data = io.BytesIO()
-        reduced(self.picture, palette_of([self.picture], 256)).save(data, format="PNG", optimize=True)
-        png = base64.b64encode(data.getvalue()).decode("ascii")
+        png = png_of(self.picture)
         bundle = {"image/png": png, "text/plain": self.text}
         if self.player:
             picture = f'<img src="data:image/png;base64,{png}" alt="{html.escape(self.text)}" style="max-width:100%">'
@@ -64,29 +63,33 @@ class View:
 
 
 @checked
-def show(trajectory: "Trajectory[Any]", every: int | None = None, *, world: int = 0) -> View:
+def show(
+    trajectory: "Trajectory[Any]",
+    every: int | None = None,
+    *,
+    world: int = 0,
+    goal: np.ndarray | Sequence[Any] | None = None,
+) -> View:
     """A film strip of a trajectory and, in a notebook, a player in which the motion can be played and rotated.
 
-    The player works with and without a kernel. It takes 1.2 to 3 MB of the notebook; if all states need more, the
-    player shows fewer states and says so. There is no player outside a notebook, without k3d, or if the environment
-    variable ``WARPBOTS_STATIC`` is set to anything but 0, which keeps notebooks small. In the player a 2D scene stands
-    upright in the x-z plane.
+    The player works with and without a kernel. It takes at most 3 MB of the notebook; if all states need more, the
+    player shows fewer states and says so. There is no player outside a notebook, or if the environment variable
+    ``WARPBOTS_STATIC`` is set to anything but 0, which keeps notebooks small. In the player a 2D scene stands upright
+    in the x-z plane.
 
     Args:
         trajectory: The motion; it is simulated again.
         every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states.
         world: Index of the world.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Raises:
-        ValueError: `every` is below 1, or there is no such world.
+        ValueError: `every` is below 1, there is no such world, or `goal` has the wrong shape.
     """
     steps, text = moments(trajectory, every), repr(trajectory)
     if is_static() or not in_notebook():
-        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world)), text)
-    if "k3d" in missing_packages():
-        picture = strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world))
-        return View(picture, f"{text}; a player needs k3d: {EXTRA}")
-    motion = collect(trajectory, steps, world)
+        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world, goal)), text)
+    motion = collect(trajectory, steps, world, goal)
     picture = strip(motion.pick(evenly(len(motion) - 1, _PICTURES)))
     player, shows = cell_player(motion)
     return View(picture, f"{text}; the player shows {shows}" if shows else text, player)

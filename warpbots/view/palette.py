@@ -13,6 +13,7 @@ __all__ = [
     "QUIET",
     "GROUND",
     "GROUND_EDGE",
+    "GOAL",
     "CONTRACT",
     "EXPAND",
     "body_colors",
@@ -29,6 +30,8 @@ GROUND = (0.925, 0.915, 0.895)
 """Colour of obstacles."""
 GROUND_EDGE = (0.70, 0.68, 0.64)
 """Colour of the borders of obstacles."""
+GOAL = (0.05, 0.48, 0.28)
+"""Colour of marks of goals."""
 CONTRACT = np.array([0.82, 0.29, 0.24])
 """Colour of a region that contracts with full control signal."""
 EXPAND = np.array([0.13, 0.33, 0.69])

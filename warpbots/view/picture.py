@@ -1,7 +1,8 @@
 """Pictures of a scene at one moment."""
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,8 +18,9 @@ from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
 from warpbots.view.flat_matter import FlatMatter
-from warpbots.view.floor_and_axes import draw_floor, draw_section, flat_axes
+from warpbots.view.floor_and_axes import draw_floor, draw_goals, draw_section, flat_axes
 from warpbots.view.mesh_bodies import node_facets, skin_facets
+from warpbots.view.motion import goals_of
 from warpbots.view.moving_obstacles import at_start, displaced, room_of, swept
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
 from warpbots.view.raster import Canvas
@@ -47,6 +49,7 @@ def draw(
     camera: Camera | None = None,
     cut: Shape | None = None,
     obstacles: tuple[np.ndarray, np.ndarray] | None = None,
+    goal: np.ndarray | Sequence[Any] | None = None,
 ) -> "Axes":
     """Draw a scene at one moment, in 2D or (in an orthographic view) in 3D.
 
@@ -72,13 +75,14 @@ def draw(
             visible. None to draw all matter.
         obstacles: Displacements of the obstacles from their places in the scene, as in `Trajectory.obstacle_poses`:
             positions [m], shape (n_obstacles, 3), and rotations, shape (n_obstacles, 3, 3); None for those at time 0.
+        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: `position`, `poses`, `control`, `value` or `obstacles` has the wrong shape or is not finite, or
-            `cut` is not a shape or is given in 2D.
+        ValueError: `position`, `poses`, `control`, `value`, `obstacles` or `goal` has the wrong shape or is not
+            finite, or `cut` is not a shape or is given in 2D.
     """
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
     poses = poses_at_zero(scene) if poses is None else BodyPoses(*poses)
@@ -87,11 +91,12 @@ def draw(
         value = particles.drawn_at(_checked(value, (len(particles.position),), "value")[:, None])[:, 0]
     particles, position = particles.drawn, particles.drawn_at(position)
     poses = _checked_poses(poses, len(solids), "poses")
+    goals = goals_of(scene, goal)
     standing = BodyPoses(*(at_start(scene) if obstacles is None else obstacles))
     standing = _checked_poses(standing, len(scene.obstacles), "obstacles")
     if camera is None:
         shapes = swept(scene.obstacles, standing.position[None], standing.rotation[None])
-        points = np.concatenate([position, outline(scene, solids, poses)])
+        points = np.concatenate([position, outline(scene, solids, poses), *([] if goals is None else [goals])])
         camera = Camera.around(scene, points, obstacles=shapes)
     if ax is None:
         import matplotlib.pyplot as plt
@@ -99,7 +104,7 @@ def draw(
         size, rectangles = axes_layout(camera, width_for(camera, 6.4))
         ax = plt.figure(figsize=size).add_axes(rectangles[0])
     refuse_no_axes(ax, "draw")
-    stage = SceneAxes(scene, particles, camera, ax, solids, cut)
+    stage = SceneAxes(scene, particles, camera, ax, solids, cut, goals=goals)
     stage.show(position, control, value, poses=poses, label=label, time=time, obstacles=standing)
     return ax
 
@@ -152,6 +157,8 @@ class SceneAxes:
         solids: tuple[RigidSurface, ...] = (),
         cut: Shape | None = None,
         skins: tuple[Skin, ...] | None = None,
+        goals: np.ndarray | None = None,
+        named: bool = True,
     ):
         """Prepare the parts that do not move.
 
@@ -163,6 +170,8 @@ class SceneAxes:
             solids: Surfaces of all rigid bodies.
             cut: A shape; soft matter that is inside this shape at rest is not drawn. None to draw all matter.
             skins: Result of `skins_of`; None if it must be computed. With a `cut`, no skins are drawn.
+            goals: Points that are marked [m], shape (n, dim); None for none.
+            named: Whether the first of these marks is named.
 
         Raises:
             ValueError: There is a `cut` in 2D.
@@ -196,6 +205,8 @@ class SceneAxes:
                     draw_section(ax, obstacle.shape, camera)
         else:
             draw_floor(ax, camera, solid=self._floor is not None)
+        if goals is not None:
+            draw_goals(ax, camera, goals, named)
 
     def show(
         self,

@@ -165,7 +165,11 @@ def _bands(ax: "Axes", edges: np.ndarray, pull: np.ndarray, actuators: tuple) ->
     from matplotlib.colors import LinearSegmentedColormap
 
     colors = LinearSegmentedColormap.from_list("contraction", [tuple(EXPAND), (0.97, 0.97, 0.97), tuple(CONTRACT)])
-    ax.pcolormesh(edges, np.arange(len(actuators) + 1), pull.T, cmap=colors, vmin=-1.0, vmax=1.0)
+    shown = ax.pcolormesh(edges, np.arange(len(actuators) + 1), pull.T, cmap=colors, vmin=-1.0, vmax=1.0)
+    bar = ax.figure.colorbar(shown, ax=ax, pad=0.02, aspect=24, ticks=[-1.0, 0.0, 1.0])
+    bar.ax.set_yticklabels(["expands", "0", "contracts"])
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(color=QUIET, labelcolor=QUIET, labelsize=8, width=0.7, length=3)
     ax.set_yticks(np.arange(len(actuators)) + 0.5, [a.name for a in actuators])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

@@ -5,9 +5,10 @@ import numpy as np
 from warpbots.view.camera import Camera
 from warpbots.view.covered_pixels import covered
 
-__all__ = ["Shadow"]
+__all__ = ["DARKNESS", "Shadow"]
 
-_DARKNESS = 0.26  # darkness of the shadow under a body
+DARKNESS = 0.26
+"""Darkness of the shadow under a body."""
 
 
 class Shadow:
@@ -33,7 +34,7 @@ class Shadow:
             [position, corner.reshape(-1, 3)]
         )  # corners too, as a thin rod may cover no cell centre
         for cell, height in (self._cells(points, counts), self._under(corner, counts)):
-            cover[cell] = _DARKNESS
+            cover[cell] = DARKNESS
             np.maximum.at(top, cell, height)
         self.cover, self.top = gaussian_filter(cover, 1.6), maximum_filter(top, 13)
 

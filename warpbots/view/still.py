@@ -1,8 +1,6 @@
 """Represents a scene in notebooks: as a table, with a picture of the scene at rest below the table."""
 
-import base64
 import dataclasses
-import io
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from warpbots.solvers.mpm.particles import fill
 from warpbots.surfaces.clipped import box_corners
 from warpbots.tables import Table
 from warpbots.view.camera import Camera
-from warpbots.view.color_reduction import palette_of, reduced
+from warpbots.view.color_reduction import png_of
 from warpbots.view.film import figure_of, image_of
 from warpbots.view.picture import draw
 
@@ -49,9 +47,7 @@ def _picture(scene: Scene, matter: Matter | None) -> str:
     camera = Camera.around(scene, box_corners(*scene.bounds))
     figure, places = figure_of(camera, _WIDTH)
     draw(scene, matter, ax=figure.add_axes(places[0]), camera=camera)
-    image, png = image_of(figure), io.BytesIO()
-    reduced(image, palette_of([image], 256)).save(png, format="PNG", optimize=True)
-    return base64.b64encode(png.getvalue()).decode("ascii")
+    return png_of(image_of(figure))
 
 
 def _plain(scene: Scene) -> Scene:

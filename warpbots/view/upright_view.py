@@ -11,14 +11,15 @@ from warpbots.surfaces.skin import Skin
 from warpbots.view.camera import Camera
 from warpbots.view.moving_obstacles import room_of
 
-__all__ = ["FIELD", "UPRIGHT", "filling", "in_view", "perspective", "upright"]
+__all__ = ["FIELD", "UPRIGHT", "filling", "in_view", "perspective", "smallest_aspect", "upright"]
 
 FIELD = 24.0
 """Vertical field of view [degrees]."""
 UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Rotation from (x, y, 0) to (x, 0, y)."""
 
-_WIDE = 1.9  # smallest width of a view on a screen relative to its height
+_WIDE = 1.9  # smallest width of a view on a screen relative to its height, below which the view moves away
+_ROOM = 0.62  # half height of a view relative to the height of its window
 
 
 def upright(x: np.ndarray) -> np.ndarray:
@@ -76,5 +77,11 @@ def perspective(camera: Camera) -> list[float]:
     if len(camera.axes) == 3:
         center = center + toward * camera.depth((camera.box[0] + camera.box[1])[None] / 2.0)
     width, height = upper - lower
-    distance = 0.62 * max(height, width / _WIDE) / math.tan(math.radians(FIELD / 2.0))
+    distance = _ROOM * max(height, width / _WIDE) / math.tan(math.radians(FIELD / 2.0))
     return [*(center + distance * toward).tolist(), *center.tolist(), 0.0, 0.0, 1.0]
+
+
+def smallest_aspect(camera: Camera) -> float:
+    """Smallest width relative to height of a screen on which the view of `perspective` shows the whole window."""
+    width, height = camera.window[1] - camera.window[0]
+    return float(0.55 * width / (_ROOM * max(height, width / _WIDE)))

@@ -1,0 +1,98 @@
+"""nbgrader and Otter give the points that `warpbots lab grade` gives."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from PIL import Image
+from submissions import questions, solution_of
+from test_labs import SMALL
+
+from warpbots.labs import Numbers, forms, source
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("course")
+    Image.new("L", (1, 1)).save(folder / "dot.png")
+    (folder / "small.py").write_text(SMALL)
+    lab = source.read(folder / "small.py")
+    forms.write(lab, folder)
+    return folder, lab
+
+
+def answers_and_points():
+    """Answers that differ from the right ones, and points, by student."""
+    side = Numbers("ada", "small").number("side", 1.0, 9.0)
+    return {
+        "ada": ({}, (3, 2)),
+        "bob": ({"area": "area = side"}, (0, 2)),
+        "carl": ({"area": None, "double": None}, (0, 0)),
+        "dora": ({"area": "area = 1e4 * side**2"}, (0, 2)),
+        "eve": ({"area": f"area = {side**2}", "double": "double = lambda x: y"}, (0, 0)),
+    }
+
+
+def run(*words, folder, **environment):
+    """Run a program of this environment, whose folder of programs comes first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    given = os.environ | {"PATH": path} | environment
+    program = [sys.executable, "-m", *words]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, env=given, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def fill_in(lab, blank, student, answers):
+    """The notebook that a grader handed out, with a name and answers."""
+    notebook = nbformat.read(blank, 4)
+    for cell in notebook.cells:
+        if forms.is_of_the_student(cell):
+            cell.source = f'student = "{student}"'
+        if "answer" in cell.metadata:
+            name = cell.metadata["answer"]
+            cell.source = answers.get(name, solution_of(lab, name)) or cell.source
+    return notebook
+
+
+def test_nbgrader(course):
+    pytest.importorskip("nbgrader")
+    folder, lab = course[0] / "nbgrader", course[1]
+    run("nbgrader", "generate_assignment", "small", folder=folder)
+    blank = folder / "release" / "small" / "small.ipynb"
+    assert "side**2" not in blank.read_text()
+    for student, (answers, _) in answers_and_points().items():
+        path = folder / "submitted" / student / "small" / "small.ipynb"
+        path.parent.mkdir(parents=True)
+        nbformat.write(fill_in(lab, blank, student, answers), path)
+    run("nbgrader", "autograde", "small", folder=folder)
+    run("nbgrader", "export", folder=folder)
+    table = {
+        row["student_id"]: float(row["score"])
+        for row in csv.DictReader((folder / "grades.csv").read_text().splitlines())
+    }
+    assert table == {student: sum(points) for student, (_, points) in answers_and_points().items()}
+
+
+def test_otter(course):
+    pytest.importorskip("otter")
+    folder, lab = course[0] / "otter", course[1]
+    run("otter", "assign", "small.ipynb", "made", folder=folder)
+    blank = folder / "made" / "student" / "small.ipynb"
+    assert "side**2" not in blank.read_text()
+    (autograder,) = (folder / "made" / "autograder").glob("*.zip")
+    for student in ("ada", "eve"):
+        answers, points = answers_and_points()[student]
+        nbformat.write(fill_in(lab, blank, student, answers), folder / f"{student}.ipynb")
+        out = folder / student
+        out.mkdir()
+        words = ["run", "-a", str(autograder), "-o", str(out), f"{student}.ipynb"]
+        run("otter", *words, folder=folder, WARPBOTS_STUDENT=student)
+        found = {test["name"]: test.get("score") for test in json.loads((out / "results.json").read_text())["tests"]}
+        assert [found[name] for name in questions(lab)] == list(points)

@@ -1,0 +1,296 @@
+"""Labs: numbers of a student, sources, forms, and what a grader does with notebooks that are not as they should be."""
+
+import csv
+import itertools
+import re
+
+import nbformat
+import pytest
+from PIL import Image
+from submissions import hand_in, submission
+
+from warpbots import cli
+from warpbots.labs import Numbers, forms, grade, source
+
+SMALL = """\
+# %% [markdown]
+# # A small lab
+#
+# ![A dot](dot.png)
+
+# %%
+student = ""
+
+# %%
+from warpbots.exercises import check
+from warpbots.labs import Numbers
+
+mine = Numbers(student, "small")
+side = mine.number("side", 1.0, 9.0)
+
+# %% [markdown]
+# **Question 1 (3 points).** The area of a square.
+
+# %% answer="area"
+area = ...  # [m^2]
+### BEGIN SOLUTION
+area = side**2
+### END SOLUTION
+
+# %% check="area" points=3
+check("Question 1", lambda area: area > 0, "An area is positive.")
+### BEGIN HIDDEN TESTS
+check("Question 1", lambda area: abs(area - side**2) < 1e-6, "Side times side.")
+### END HIDDEN TESTS
+
+# %% answer="double"
+def double(x):
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+    ...
+
+
+# %% check="double" points=2
+check("Question 2", lambda double: double(3) == 6, "Two times.")
+
+# %% [markdown] open="why" points=4
+# *Your answer.*
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    Image.new("L", (1, 1)).save(tmp_path / "dot.png")
+    path = tmp_path / "small.py"
+    path.write_text(SMALL)
+    return source.read(path)
+
+
+def test_numbers_belong_to_a_student_a_lab_and_a_name():
+    mine = Numbers("Ada Lovelace", "lab")
+    assert mine.number("mass", 0.1, 0.9) == Numbers("  ada LOVELACE ", "lab").number("mass", 0.1, 0.9)
+    assert Numbers("Zoë", "lab").student == Numbers("ZOE", "lab").student == "zoe"
+    drawn = {
+        (student, lab, name): Numbers(student, lab).number(name, 1.0, 2.0, digits=6)
+        for student, lab, name in itertools.product(("ada", "bob"), ("one", "two"), ("mass", "length"))
+    }
+    assert len(set(drawn.values())) == 8
+
+
+def test_numbers_fill_their_range_and_have_few_digits():
+    drawn = [Numbers(f"student {n}", "lab").number("mass", 0.02, 0.08) for n in range(400)]
+    assert min(drawn) == 0.02
+    assert max(drawn) == 0.08
+    assert len(set(drawn)) == 61
+    assert all(float(f"{x:.1e}") == x for x in drawn)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: Numbers("  ", "lab"), "write your name between the quotes"),
+        (lambda: Numbers("ada", "lab").number("mass", 2.0, 1.0), "low must be below high"),
+        (lambda: Numbers("ada", "lab").number("mass", 0.123, 1.0), "0.123 has more than 2 significant digits"),
+    ],
+)
+def test_numbers_refuse(ask, said):
+    with pytest.raises(ValueError, match=said):
+        ask()
+
+
+def test_a_notebook_with_the_name_of_a_neighbour_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("WARPBOTS_STUDENT", "Bob")
+    assert Numbers("bob", "lab").student == "bob"
+    with pytest.raises(ValueError, match="has the name 'ada', but 'bob' handed it in"):
+        Numbers("ada", "lab")
+    monkeypatch.delenv("WARPBOTS_STUDENT")
+    (tmp_path / "autograded" / "eve" / "lab").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "autograded" / "eve" / "lab")
+    assert Numbers("ada", "lab").student == "ada"
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(ValueError, match="'eve' handed it in"):
+        Numbers("ada", "lab")
+
+
+def text(notebook):
+    return "\n".join(cell.source for cell in notebook.cells)
+
+
+def test_forms_show_what_their_readers_may_see(small):
+    student, solution, graded = forms.student(small), forms.solution(small), forms.graded(small)
+    assert "side**2" not in text(student)
+    assert "return 2" not in text(student)
+    assert "area = ...  # [m^2]" in text(student)
+    assert "..." not in text(solution)
+    assert "side**2" in text(solution)
+    assert "abs(area - side**2)" in text(graded)
+    assert "area = side**2" not in text(graded)
+    for notebook in (student, solution, graded, forms.nbgrader(small), forms.otter(small)):
+        nbformat.validate(notebook)
+        assert any(cell.get("attachments", {}).get("dot.png") for cell in notebook.cells)
+    for notebook in (student, solution, graded):
+        assert "###" not in text(notebook)
+        assert [cell.id for cell in notebook.cells] == [cell.id for cell in student.cells]
+
+
+def test_nbgrader_is_told_what_is_graded(small):
+    cells = {cell.id: cell.metadata.get("nbgrader", {}) for cell in forms.nbgrader(small).cells}
+    assert {name: data["points"] for name, data in cells.items() if data.get("grade")} == {
+        "check-area": 3, "check-double": 2, "open-why": 4
+    }  # fmt: skip
+    assert [name for name, data in cells.items() if data.get("solution")] == [
+        "answer-area",
+        "answer-double",
+        "open-why",
+    ]
+    assert cells["cell-1"] == {}  # the student's name is neither graded nor locked
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ('check="area" points=3', 'check="area"', "points=None"),
+        ('check="area" points=3', 'check="area" points=0', "points=0"),
+        ('check="area"', 'check="volume"', 'after answer="area" comes check="volume"'),
+        ('# %% answer="area"', "# %%", "### BEGIN SOLUTION does not belong"),
+        ("### END SOLUTION\n\n# %% check", "# %% check", 'answer="area" has no ### END SOLUTION'),
+        ('answer="double"', 'answer="area"', 'after answer="area" comes check="double"'),
+        ('"double"', '"area"', "two questions 'area'"),
+        ('"why"', '"a b"', "'a b' is no name"),
+        ("dot.png", "none.png", "there is no picture"),
+        ("dot.png", "small.py", "is no PNG, JPEG, GIF or WebP"),
+    ],
+)
+def test_a_source_with_a_fault_is_refused(tmp_path, was, now, said):
+    Image.new("L", (1, 1)).save(tmp_path / "dot.png")
+    path = tmp_path / "small.py"
+    assert was in SMALL
+    path.write_text(SMALL.replace(was, now))
+    with pytest.raises((ValueError, OSError), match=re.escape(said)):
+        source.read(path)
+
+
+def test_a_source_without_questions_and_one_that_is_no_script(tmp_path):
+    path = tmp_path / "none.py"
+    path.write_text("# %%\nx = 1\n")
+    with pytest.raises(ValueError, match="has no question"):
+        source.read(path)
+    with pytest.raises(ValueError, match="is a Python file"):
+        source.read(tmp_path / "lab.ipynb")
+
+
+def test_the_command_writes_all_forms(tmp_path, small, capsys):
+    course = tmp_path / "course"
+    assert cli.main(["lab", "make", str(tmp_path / "small.py"), "--out", str(course)]) == 0
+    made = {str(path.relative_to(course)) for path in course.rglob("*") if path.is_file()}
+    assert made == {
+        "student/small.ipynb", "solution/small.ipynb", "otter/small.ipynb", "nbgrader/source/small/small.ipynb",
+        "nbgrader/nbgrader_config.py",
+    }  # fmt: skip
+    assert capsys.readouterr().out.count("wrote") == 5
+    (course / "nbgrader" / "nbgrader_config.py").write_text("# mine")
+    assert cli.main(["lab", "make", str(tmp_path / "small.py"), "--out", str(course)]) == 0
+    assert (course / "nbgrader" / "nbgrader_config.py").read_text() == "# mine"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda folder: None, "there is no folder"),
+        (lambda folder: folder.mkdir(), "nothing to grade"),
+        (lambda folder: [hand_in_twice(folder)], "belong to one student, 'ada'"),
+    ],
+)
+def test_a_folder_that_cannot_be_graded(tmp_path, small, make, said, capsys):
+    folder = tmp_path / "submitted"
+    make(folder)
+    assert cli.main(["lab", "grade", str(folder), str(tmp_path / "small.py")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "submitted-graded").exists()
+
+
+def hand_in_twice(folder):
+    (folder / "Ada").mkdir(parents=True)
+    (folder / "ada.ipynb").write_text("{}")
+    (folder / "Ada" / "small.ipynb").write_text("{}")
+
+
+def put_together(lab, notebook):
+    return grade._put_together(lab, notebook)
+
+
+def test_a_notebook_is_put_together_from_the_lab_and_the_answers(small):
+    """Changed checks are replaced; further cells stay where they stood; moved and missing cells are put back."""
+    theirs = submission(small, "ada", {"area": "area = helper"})
+    for cell in theirs.cells:
+        if "check" in cell.metadata:
+            cell.source = "print('Question: correct')"
+    helper = nbformat.v4.new_code_cell("helper = side * side")
+    theirs.cells.insert(4, helper)
+    notebook, remarks = put_together(small, theirs)
+    assert remarks == []
+    assert "print('Question" not in text(notebook)
+    assert [cell.source for cell in notebook.cells].index(helper.source) == 4
+    assert "area = helper" in text(notebook)
+
+    theirs.cells = [*theirs.cells[6:], *theirs.cells[:6]]
+    notebook, remarks = put_together(small, theirs)
+    assert [cell.id for cell in notebook.cells if cell is not helper] == [c.id for c in forms.graded(small).cells]
+    assert len(remarks) == 1
+    assert "cells were moved" in remarks[0]
+
+    theirs.cells = [cell for cell in theirs.cells if "check" not in cell.metadata]
+    notebook, remarks = put_together(small, theirs)
+    assert "missing cells were put back: check-area, check-double" in remarks[-1]
+    assert "abs(area - side**2)" in text(notebook)
+
+
+def test_a_notebook_whose_ids_were_lost_is_matched_by_its_marks(small):
+    theirs = submission(small, "ada")
+    for number, cell in enumerate(theirs.cells):
+        cell.id = f"new-{number}"
+    notebook, _ = put_together(small, theirs)
+    assert "area = side**2" in text(notebook)
+
+
+SLOW = "import time\ntime.sleep(90)\narea = 1.0"
+
+
+@pytest.mark.slow
+def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, tmp_path, capsys):
+    """Every row of the table is as it should be, and the feedback says why."""
+    folder = tmp_path / "submitted"
+    side = Numbers("right", "small").number("side", 1.0, 9.0)
+    rows = {
+        "right": (submission(small, "Right"), (3, 2)),
+        "wrong": (submission(small, "wrong", {"area": "area = side"}), (0, 2)),
+        "blank": (submission(small, "blank", {"area": None, "double": None}), (0, 0)),
+        "unit": (submission(small, "unit", {"area": "area = 1e4 * side**2"}), (0, 2)),
+        "number-of-neighbour": (submission(small, "number-of-neighbour", {"area": f"area = {side**2}"}), (0, 2)),
+        "name-of-neighbour": (submission(small, "right"), (0, 0)),
+        "slow": (submission(small, "slow", {"area": SLOW}), (0, 2)),
+        "crash": (submission(small, "crash", {"area": "import os\nos._exit(1)"}), (0, 0)),
+        "raises": (submission(small, "raises", {"double": "double = lambda x: y"}), (3, 0)),
+    }
+    for student, (notebook, _) in rows.items():
+        hand_in(folder, small, student, notebook)
+    (folder / "no-notebook.ipynb").write_text("hello")
+    words = ["lab", "grade", str(folder), str(tmp_path / "small.py"), "--timeout", "45"]
+    assert cli.main(words) == 0
+    out = tmp_path / "submitted-graded"
+    table = {row["student"]: row for row in csv.DictReader((out / "small.csv").read_text().splitlines())}
+    assert list(table) == ["(points)", *sorted([*rows, "no-notebook"])]
+    for student, (_, points) in rows.items():
+        found = int(table[student]["area"]), int(table[student]["double"])
+        assert (student, found) == (student, points), table[student]
+        assert table[student]["why"] == ""  # for a person to mark
+    remarks = {student: row["remarks"] for student, row in table.items()}
+    assert remarks["right"] == ""
+    assert "Question 1: no answer yet" in remarks["blank"]
+    assert "Side times side." in remarks["unit"]
+    assert "cell answer-area took longer than 45 s and was stopped" in remarks["slow"]
+    assert "the kernel ended at cell" in remarks["crash"]
+    assert "cannot be read as a notebook" in remarks["no-notebook"]
+    assert "the notebook has the name 'right'" in remarks["name-of-neighbour"]
+    assert "name-of-neighbour" in capsys.readouterr().out

@@ -1,0 +1,49 @@
+"""Answers that are wrong, by lab and question: a wrong idea, and the right one in a wrong unit."""
+
+WRONG = {
+    "01_springs_and_time": {
+        "largest_step": "def largest_step(mass, stiffness):\n    return 2.0 * (mass.min() / stiffness.max()) ** 0.5",
+        "steps_per_period": "steps_per_period = 10",
+        "length_of": "def length_of(record):\n    return 1.0",
+    },
+    "04_gradients_and_traps": {
+        "taylor_order": "def taylor_order(f, gradient, x, direction):\n    return 2.0",
+        "loss": "loss = wrong_loss",
+        "checkpoints": "k = length // 2\ntimes = 2.0",
+    },
+    "06_air": {
+        "pressure": "pressure = 0.3 * modulus",
+        "second_pressure": "second_pressure = math.sqrt(factor) * 0.15 * modulus",
+        "work": "def work(pressures, volumes):\n    return pressures[-1] * (volumes[-1] - volumes[0])",
+    },
+    "08_contact_and_friction": {
+        "friction_of": "def friction_of(slid):\n    return slid(0.7) / 0.25",
+        "way": "way = speed**2 / (2 * g * friction)",
+        "frequency": "frequency = math.sqrt(g / amplitude) / (2 * math.pi)",
+    },
+}
+
+UNITS = {
+    "01_springs_and_time": {
+        "largest_step": ("return 2.0 / fastest", "return 2.0e3 / fastest"),  # ms
+        "length_of": ("(2 * math.pi * f)", "f"),  # Hz for rad/s
+    },
+    "04_gradients_and_traps": {
+        "taylor_order": ("log10", "log"),
+        "loss": ("(stretch - 0.2)", "(100 * stretch - 20.0)"),  # cm
+    },
+    "06_air": {
+        "pressure": (
+            "low, high = 0.05 * modulus, 0.21 * modulus",
+            "low, high = 5e-5 * modulus, 2.1e-4 * modulus",
+        ),  # kPa
+        "second_pressure": ("factor * pressure", "1e-3 * factor * 0.15 * modulus"),
+        "work": ("np.diff(volumes)", "1e6 * np.diff(volumes)"),  # ml
+    },
+    "08_contact_and_friction": {
+        "friction_of": ("math.radians(45.0), 0.25", "math.radians(45.0), 250.0"),  # ms
+        "way": ("math.radians(degrees)", "degrees"),
+        "frequency": (" / (2 * math.pi)", ""),  # rad/s
+    },
+}
+"""The part of a solution that is replaced, and its replacement. Answers without a unit are left out."""

@@ -1,0 +1,219 @@
+# %% [markdown]
+# # Lab 4. Gradients and their traps
+#
+# **Goals.** You can test a gradient, find the line at which a gradient is lost, and say what a gradient costs in memory.
+#
+# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take less than a minute on one core.
+#
+# **Before.** Tutorial 07, [gradients](../07_gradients.ipynb).
+#
+# ![States of a motion in a row, some of them kept; the gradient goes back from the loss](pictures/gradient_chain.png)
+#
+# Write the name under which you hand this notebook in. The numbers of this lab follow from it.
+
+# %%
+student = ""
+
+# %%
+import os
+
+os.environ["WARPBOTS_PRECISION"] = "float64"  # before the import: differences need digits
+
+import matplotlib.pyplot as plt
+import torch
+
+import warpbots as wb
+from warpbots.exercises import check
+from warpbots.labs import Numbers
+
+torch.set_default_dtype(torch.float64)
+mine = Numbers(student, "gradients_and_traps")
+
+# %% [markdown]
+# A bar of rubber is thrown and spins. `thrown(velocity, spin)` is its start; `steps` intervals later it is somewhere.
+
+# %%
+rubber = wb.Material(youngs_modulus=mine.number("modulus", 2e4, 6e4), poissons_ratio=0.25, density=1000.0)
+bar = wb.SoftBody("bar", wb.shapes.Box((-0.1, -0.02), (0.1, 0.02)), rubber, color=(0.9, 0.65, 0.55))
+sim = wb.Simulation(wb.Scene([bar], name="throw"), wb.MassSpring(0.01), dt=0.01)
+steps = 30
+rest = sim.state().position
+arm = torch.stack([-rest[..., 1], rest[..., 0]], dim=-1)  # velocity per angular velocity
+
+
+def thrown(velocity, spin):
+    "The state at the start: a velocity, shape (2,) [m/s], and a spin [rad/s]."
+    return sim.state(velocity=velocity + spin * arm)
+
+
+up = torch.tensor([1.0, mine.number("rise", 2.0, 4.0)])
+wb.view.film_strip(sim.rollout(None, steps, thrown(up, 12.0)), 4)
+
+# %% [markdown]
+# ## 1. A test that tells
+#
+# If $g$ is the gradient of $f$ at $x$, the remainder $r(\epsilon) = |f(x + \epsilon d) - f(x) - \epsilon\, g\cdot d|$ falls like $\epsilon^2$ for every direction $d$. If $g$ is wrong by however little, it ends up falling like $\epsilon$. The exponent, the *order*, is the slope of $\log r$ over $\log\epsilon$.
+#
+# **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order count. It will be tried with right gradients and with gradients that are 0.1 % wrong.
+
+
+# %% answer="taylor_order"
+def taylor_order(f, gradient, x, direction):
+    "Order at which the remainder of f falls: 2 for its gradient at x; x and direction have the same shape."
+    ### BEGIN SOLUTION
+    sizes = [1e-3, 1e-4]
+    with torch.no_grad():
+        r = [abs(f(x + e * direction) - f(x) - e * (gradient * direction).sum()) for e in sizes]
+    return torch.log10(r[0] / r[1]).item()
+    ### END SOLUTION
+    ...
+
+
+# %% check="taylor_order" points=4
+def distance(start):
+    "How far apart the corners of the bar are at the end, for velocities at the start [m]."
+    x = sim.rollout(None, steps, sim.state(velocity=start)).final.position[0]
+    return (x[0] - x[-1]).norm()
+
+
+at = (sim.state().velocity + 12.0 * arm).requires_grad_()
+(right,) = torch.autograd.grad(distance(at), at)
+random = torch.Generator().manual_seed(mine.seed("direction") % 2**31)
+way = torch.randn(at.shape, generator=random)
+
+
+def tells(taylor_order, f, gradient, x, direction, wrong_by):
+    orders = [float(taylor_order(f, g, x.detach(), direction)) for g in (gradient, (1 + wrong_by) * gradient)]
+    return abs(orders[0] - 2) < 0.15 and orders[1] < 1.6
+
+
+hint = "Rounding makes the remainder useless below 1e-16 / ε of f. What remains of f after g was taken off?"
+check("Question 1", lambda taylor_order: tells(taylor_order, distance, right, at, way, 0.5), hint)
+
+
+### BEGIN HIDDEN TESTS
+def curved(x):
+    return (x.square().sum() * torch.tensor(3.0)).sin() + x.prod()
+
+
+point = torch.tensor([0.3, -0.2, 0.5], requires_grad=True)
+(slope,) = torch.autograd.grad(curved(point), point)
+ahead = torch.tensor([1.0, 0.5, -0.7])
+check(
+    "Question 1",
+    lambda taylor_order: tells(taylor_order, curved, slope, point, ahead, 1e-1),
+    f"{hint} Try other functions.",
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 2. A gradient that is lost without a word
+#
+# This loss wants the bar to come to a goal, unstretched, with little effort. Its value is right; its gradient is finite, plausible, and wrong. Compare it with a difference: by how much?
+
+# %%
+goal = torch.tensor([mine.number("goal x", 0.3, 0.9), mine.number("goal y", 0.2, 0.8)])
+
+
+def wrong_loss(velocity):
+    "The loss of a velocity at the start, shape (2,) [m/s]: value right, gradient wrong."
+    motion = sim.rollout(None, steps, thrown(velocity, 12.0))
+    centre = sim.center_of_mass(motion.final)[0]
+    x = motion.final.position[0]
+    stretch = float((x[0] - x[-1]).norm())
+    speed = torch.tensor([v.item() for v in velocity]).norm()
+    return (centre - goal).square().sum() + (stretch - 0.2) ** 2 + 0.01 * speed**2 + 0.05 * stretch * centre[0]
+
+
+# %% [markdown]
+# **Question 2 (4 points).** Write `loss`: the same values, and their gradient.
+
+
+# %% answer="loss"
+def loss(velocity):
+    "The loss of a velocity at the start, shape (2,) [m/s]."
+    ### BEGIN SOLUTION
+    motion = sim.rollout(None, steps, thrown(velocity, 12.0))
+    centre = sim.center_of_mass(motion.final)[0]
+    x = motion.final.position[0]
+    stretch = (x[0] - x[-1]).norm()
+    speed = velocity.norm()
+    return (centre - goal).square().sum() + (stretch - 0.2) ** 2 + 0.01 * speed**2 + 0.05 * stretch * centre[0]
+    ### END SOLUTION
+    ...
+
+
+# %% check="loss" points=4
+def same_value(loss):
+    return abs(loss(up) - wrong_loss(up)).item() < 1e-12
+
+
+def right_gradient(loss, at):
+    leaf = at.clone().requires_grad_()
+    (found,) = torch.autograd.grad(loss(leaf), leaf)
+    with torch.no_grad():
+        ends = [[wrong_loss(at + s * 1e-5 * e).item() for s in (1, -1)] for e in torch.eye(2)]
+    expected = torch.tensor([(a - b) / 2e-5 for a, b in ends])
+    return (found - expected).norm() < 1e-5 * expected.norm()
+
+
+hint = "Which lines leave the graph: float(), .item(), torch.tensor(), .numpy(), .detach()?"
+check("Question 2", lambda loss: same_value(loss) and right_gradient(loss, up), hint)
+### BEGIN HIDDEN TESTS
+elsewhere = torch.tensor([mine.number("other x", -2.0, -1.0), mine.number("other y", 1.0, 2.0)])
+check("Question 2", lambda loss: right_gradient(loss, elsewhere), f"{hint} Try another velocity.")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3. Memory
+#
+# The way back needs the states of the way there. `Checkpoints.every(k)` keeps every $k$-th of them, and computes the others again, $k$ at a time. `memory(k)` are the bytes of the states that are in memory at once.
+
+# %%
+length = 10 * int(mine.number("length", 20.0, 90.0))
+
+
+def memory(k):
+    "Bytes for the states of a rollout whose every k-th state is kept."
+    kept = -(-length // k) + 1
+    state = 4 * 8 * rest[0].numel()
+    return state * (kept + k)
+
+
+ks = torch.arange(2, 80)
+_, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
+ax.plot(ks, [memory(int(k)) / 1e3 for k in ks], lw=1)
+labels = ax.set(xlabel="k", ylabel="memory [kB]", title=f"{length} steps")
+
+# %% [markdown]
+# **Question 3 (3 points).** With which $k$ is it smallest? (One that needs at most 2 % more counts, too.) *Derive it first, then look at the figure.* And `times`: how many steps are computed in total for the gradient, forwards and again, in units of the steps of the motion, to 10 %?
+
+# %% answer="checkpoints"
+k = ...
+times = ...
+### BEGIN SOLUTION
+k = round(length**0.5)
+times = 2.0
+### END SOLUTION
+
+
+# %% check="checkpoints" points=3
+def least(k):
+    return memory(int(k)) <= 1.02 * min(memory(i) for i in range(1, length + 1))
+
+
+def computed(k):
+    "Steps that are computed, counted: all of them forwards, and each piece again before the way back through it."
+    return (length + sum(min(k, length - first) for first in range(0, length, k))) / length
+
+
+hint = "Minimise n / k + k. Each piece between two kept states is computed again, once."
+check("Question 3", lambda k, times: least(k) and abs(times / computed(int(k)) - 1) < 0.1, hint)
+
+# %% [markdown]
+# ## 4. When do you trust it?
+#
+# **Question 4 (4 points, read by a person).** A loss through ten bounces of a die has an exact gradient that points nowhere (tutorial 07). Show it for your bar, with a floor (`wb.floor(dim=2)`): for which horizon does the gradient still help, and how do you tell without knowing the answer? At most ten sentences, and one figure.
+
+# %% [markdown] open="trust" points=4
+# *Your answer.*

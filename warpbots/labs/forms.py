@@ -1,0 +1,165 @@
+"""Notebooks of a lab for students, for lecturers, and for the graders nbgrader and Otter."""
+
+import copy
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from warpbots.labs.source import HIDDEN, SOLUTION, Lab, role, without
+from warpbots.output_files import replacing
+
+__all__ = ["FORMS", "graded", "is_of_the_student", "nbgrader", "otter", "solution", "student", "write"]
+
+_NBGRADER_CONFIG = """\
+# Settings for the labs of warpbots: a cell may simulate for longer than the usual 30 s.
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = "warpbots"
+c.ExecutePreprocessor.timeout = 120
+c.ClearSolutions.code_stub = {"python": "# your answer"}
+"""
+
+
+def student(lab: Lab) -> Any:
+    """The notebook that students fill in: without solutions and hidden tests."""
+    return _notebook(lab, lambda cell: without(SOLUTION, without(HIDDEN, cell.source)))
+
+
+def solution(lab: Lab) -> Any:
+    """The notebook with all answers and tests, without markers and blanks."""
+    return _notebook(lab, lambda cell: _unmarked(_answered(cell)))
+
+
+def graded(lab: Lab) -> Any:
+    """The notebook of students with the hidden tests, into which `grade` puts their answers."""
+    return _notebook(lab, lambda cell: _unmarked(without(SOLUTION, cell.source)))
+
+
+def nbgrader(lab: Lab) -> Any:
+    """The source notebook for ``nbgrader generate_assignment``.
+
+    Its cells have the metadata of nbgrader: what is graded, by how many points, and what is locked.
+    """
+    notebook = _notebook(lab, lambda cell: cell.source)
+    for cell in notebook.cells:
+        kind, name = role(cell) or (None, cell.id)
+        cell.metadata["nbgrader"] = {
+            "schema_version": 3,
+            "grade_id": f"{kind}-{name}" if kind else name,
+            "grade": kind in ("check", "open"),
+            "solution": kind in ("answer", "open"),
+            "locked": kind in ("check", None) and not is_of_the_student(cell),
+            "task": False,
+        } | ({"points": cell.metadata["points"]} if kind in ("check", "open") else {})
+        if kind is None and not cell.metadata["nbgrader"]["locked"]:
+            del cell.metadata["nbgrader"]  # the cell with the name
+    return notebook
+
+
+def otter(lab: Lab) -> Any:
+    """The master notebook for ``otter assign``.
+
+    A hidden test runs the check of the lab and prints nothing, whatever messages the check has.
+    """
+    notebook = _notebook(lab, lambda cell: without(HIDDEN, cell.source))
+    checks = {cell.metadata["check"]: cell for cell in lab.cells if "check" in cell.metadata}
+    raw: Callable[[str], Any] = _new("raw")
+    cells = [raw(f"# ASSIGNMENT CONFIG\nname: {lab.name}\ninit_cell: false\nexport_cell: false\nrun_tests: false")]
+    for cell in notebook.cells:
+        match role(cell):
+            case "answer", name:
+                points = checks[name].metadata["points"]
+                cell.source = re.sub(r"### (BEGIN|END) SOLUTION", _otter_marker, cell.source)
+                test = _new("code")(f"# HIDDEN\n{_silent(_unmarked(checks[name].source))}")
+                cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points}"), raw("# BEGIN SOLUTION"), cell]
+                cells += [raw("# END SOLUTION"), raw("# BEGIN TESTS"), test, raw("# END TESTS"), raw("# END QUESTION")]
+            case "open", name:
+                points = cell.metadata["points"]
+                cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points}\nmanual: true")]
+                cells += [raw("# BEGIN SOLUTION"), cell, raw("# END SOLUTION"), raw("# END QUESTION")]
+            case _:
+                cells.append(cell)
+    notebook.cells = cells
+    return notebook
+
+
+FORMS: dict[str, tuple[str, Callable[[Lab], Any]]] = {
+    "student": ("student/{lab}.ipynb", student),
+    "solution": ("solution/{lab}.ipynb", solution),
+    "nbgrader": ("nbgrader/source/{lab}/{lab}.ipynb", nbgrader),
+    "otter": ("otter/{lab}.ipynb", otter),
+}
+"""Path of each form below the folder of a course, and the function that makes it."""
+
+
+def write(lab: Lab, folder: str | Path) -> list[Path]:
+    """Write all forms of a lab into the folder of a course.
+
+    Returns:
+        The notebooks, and the settings of nbgrader if the course has none yet.
+
+    Raises:
+        OSError: A file cannot be written; then none is changed.
+    """
+    import nbformat
+
+    made = {Path(folder) / path.format(lab=lab.name): nbformat.writes(form(lab)) for path, form in FORMS.values()}
+    settings = Path(folder) / "nbgrader" / "nbgrader_config.py"
+    if not settings.exists():
+        made[settings] = _NBGRADER_CONFIG
+    for path in made:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(*made) as temporary:
+        for path, text in zip(temporary, made.values(), strict=True):
+            path.write_text(text, encoding="utf-8")
+    return list(made)
+
+
+def _notebook(lab: Lab, text: Callable[[Any], str]) -> Any:
+    """A notebook of the cells with texts of a form; cells keep their ids in every form."""
+    from nbformat.v4 import new_notebook
+
+    cells = copy.deepcopy(lab.cells)
+    for number, cell in enumerate(cells):
+        cell.source = text(cell)
+        kind_name = role(cell)
+        cell.id = "-".join(kind_name) if kind_name else f"cell-{number}"
+        if kind_name is None or kind_name[0] == "check":
+            cell.metadata["deletable"] = False
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel, "lab": lab.name})
+
+
+def _new(kind: str) -> Callable[[str], Any]:
+    """A function that makes a cell of a kind with a text."""
+    from nbformat import v4
+
+    return {"raw": v4.new_raw_cell, "code": v4.new_code_cell}[kind]
+
+
+def is_of_the_student(cell: Any) -> bool:
+    """Whether a cell is the one with the student's name."""
+    return cell.cell_type == "code" and cell.source.lstrip().startswith("student =")
+
+
+def _unmarked(text: str) -> str:
+    """A text without the lines that mark blocks."""
+    return "\n".join(line for line in text.splitlines() if not re.match(r"\s*### (BEGIN|END) ", line))
+
+
+def _answered(cell: Any) -> str:
+    """The text of a cell, without the blanks of an answer."""
+    if "answer" not in cell.metadata:
+        return cell.source
+    blank = re.compile(r"\s*(\w+ = )?\.\.\.\s*(#.*)?")
+    return "\n".join(line for line in cell.source.splitlines() if not blank.fullmatch(line))
+
+
+def _otter_marker(found: re.Match[str]) -> str:
+    return "# BEGIN SOLUTION NO PROMPT" if found[1] == "BEGIN" else "# END SOLUTION"
+
+
+def _silent(code: str) -> str:
+    """Code whose output is discarded; errors remain."""
+    inside = "\n".join(f"    {line}" if line else line for line in code.splitlines())
+    return f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n{inside}"
