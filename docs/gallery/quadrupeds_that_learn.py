@@ -1,6 +1,6 @@
 """Sixty-four quadrupeds learn to run.
 
-Each begins with random phases of its eight muscles, and one step of the gradient improves all gaits at once. The loop shows the first gaits, then the last.
+Each begins with random phases of its eight muscles; one gradient step improves all. The loop: first gaits, then last.
 """
 
 import torch
