@@ -7,6 +7,7 @@ and a link between two of them holds in the repository and on the site alike. Wh
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -28,6 +29,7 @@ extensions = [
     "documented_names",
     "gallery",
     "mathml",
+    "tutorials",
     "usd_attributes",
 ]
 root_doc = "docs/index"
@@ -61,13 +63,15 @@ autodoc_preserve_defaults = True
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
-maximum_signature_line_length = 100
+maximum_signature_line_length = 80
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "warpbots"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "layout.css"]
+html_search_scorer = str(HERE / "search_order.js")
 templates_path = ["_templates"]
 html_context = {
     "moved": {
@@ -79,12 +83,38 @@ html_context = {
 }  # pages that are elsewhere: page -> its place, relative to the page
 html_additional_pages = dict.fromkeys(html_context["moved"], "redirect.html")
 html_show_sourcelink = False
+html_sidebars = {"**": ["guide.html"], "docs/index": []}
+html_context = {
+    "default_mode": "auto",
+    "first_row": [
+        ("Install", "docs/install"),
+        ("Learn", "docs/learn"),
+        ("Gallery", "docs/gallery/index"),
+        ("Solvers", "docs/solvers/index"),
+        ("Tasks", "docs/tasks/index"),
+        ("USD", "docs/usd"),
+        ("API", "docs/api/index"),
+    ],
+}
+WITH_SECTIONS = (
+    "docs/install", "docs/[!i]*", "docs/[ads][peo]*/*", "benchmarks/**", "usd_scenes/*", "warpbots/*", "C*",
+)  # fmt: skip
+"""Pages with a list of their sections on the right."""
+
+REPOSITORY = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"][
+    "hooks"
+]["custom"]["repository"]
 html_theme_options = {
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "warpbots"},
+    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-solid fa-code-branch"}],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "navbar_align": "left",
+    "navbar_start": ["navbar-logo", "version"],
+    "navbar_center": ["first-row"],
     "navbar_persistent": ["search-button"],
-    "header_links_before_dropdown": 7,
+    # Long lines of code need the width of the right column: sections of tutorials and tasks are in the left one.
+    "secondary_sidebar_items": dict.fromkeys(WITH_SECTIONS, ("page-toc",)),
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -25,6 +25,7 @@ class Page:
 
     def __init__(self, socket):
         self._socket, self._numbers = socket, itertools.count(1)
+        self.events: list[dict] = []  # of the domains that a test has enabled
 
     def call(self, method: str, **parameters):
         """What a method of the protocol returns."""
@@ -35,6 +36,8 @@ class Page:
             if answer.get("id") == number:
                 assert "error" not in answer, answer["error"]
                 return answer["result"]
+            if "method" in answer:
+                self.events.append(answer)
 
     def run(self, script: str):
         """The value of an expression in JavaScript."""

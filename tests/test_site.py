@@ -1,6 +1,7 @@
 """The site builds strictly, and the code on its pages and in its gallery runs, small."""
 
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -37,6 +38,44 @@ def small(code: str, most: int) -> str:
         return f"{found[1]}{found[2]}{min(count, 2) if found[1] == 'iterations' else 4 if count > most else count}"
 
     return re.sub(r"\b(steps|iterations)( := | = |=)(\d+)", fewer, code)
+
+
+def test_blocks_of_code_fit_into_the_column_of_the_site():
+    """Of 88 characters; blocks of Python are formatted for it. Scripts and notebooks have a column of 120."""
+    every = [*DOCS.rglob("*.md")]
+    for page in every:
+        for language in ("python", "bash"):
+            long = [line for block in blocks(page, language) for line in block.splitlines() if len(line) > 88]
+            assert not long, page
+    words = ["format", "--isolated", "--line-length", "88", "--check", *map(str, every)]
+    done = subprocess.run([sys.executable, "-m", "ruff", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_of_the_tutorials_says_what_each_teaches():
+    """From the first cell of each notebook, with one of its stored pictures."""
+    pytest.importorskip("sphinx", reason="the site needs Sphinx")
+    made = runpy.run_path(str(DOCS / "_extension" / "tutorials.py"))
+    notebooks = sorted((ROOT / "tutorials").glob("[0-9]*.ipynb"))
+    assert len(notebooks) >= 13 and set(made["PICTURES"]) <= {path.stem for path in notebooks}
+    for path in notebooks:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        title, learn, time = made["introduction"]("".join(cells[0]["source"]))
+        assert title and len(learn) > 40 and "read" in time, path
+        assert made["thumbnail"](cells, made["PICTURES"].get(path.stem, -1)).startswith("data:image/webp;base64,")
+    with pytest.raises(ValueError, match="You will learn"):
+        made["introduction"]("# A title\n\nand nothing else")
+
+
+def test_films_of_the_start_page_are_those_of_its_script():
+    made = runpy.run_path(str(DOCS / "draw_start.py"))
+    shown = re.findall(r"_static/start/(\w+\.\w+)", (DOCS / "index.md").read_text())
+    assert sorted(shown) == sorted(f"{name}.{kind}" for name in made["FILMS"] for kind in ("png", "webp"))
+    assert set(made["FILMS"].values()) <= {script.stem for script in SCRIPTS}
+    for name in shown:
+        with Image.open(DOCS / "_static" / "start" / name) as film:
+            assert film.size == made["SIZE"]
+            assert getattr(film, "n_frames", 1) > 20 or name.endswith("png")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
     python benchmarks/papers/diffhand_minima.py [reach] [flip] [--seed 4] [--episodes 600]
 
-Both have a start from which L-BFGS-B fails (README.md). Every method begins there, and stops after the same number of
+Both have a start from which L-BFGS-B fails (diffhand.md). Every method begins there, and stops after the same number of
 episodes, each of which is one rollout. Prints a table of the best loss and its metric.
 """
 

@@ -250,15 +250,15 @@ def test_gradients_through_contact_are_those_of_differences(soft, rng):
         slope, scale = float((leaves[name].grad * direction).sum()), float(value.abs().median()) or 0.1
         assert slope != 0.0, name
         errors, slopes = [], []
-        for step in (1e-5, 1e-6):
+        for step in (1e-5, 1e-6, 1e-7):
             size = step * scale
             with torch.no_grad():
                 ends = [float(loss(inputs | {name: value + s * size * direction})) for s in (1.0, -1.0)]
             slopes.append((ends[0] - ends[1]) / (2.0 * size))
             errors.append(abs(ends[0] - start - size * slope))
         assert min(abs(slope - s) for s in slopes) < 1e-6 * abs(slope) + 1e-12 / scale, (name, slope, slopes)
-        small = max(1e-2 * errors[0], 1e-13)  # of second order, down to rounding
-        assert errors[1] < 2.0 * small or errors[0] < 1e-12, (name, errors)
+        small = max(1e-2 * errors[1], 1e-13)  # of second order, down to rounding; a contact may begin to slide at 1e-5
+        assert errors[2] < 2.0 * small or errors[1] < 1e-12, (name, errors)
 
 
 def test_gradients_of_a_pile_that_stands_are_found_in_single_precision():

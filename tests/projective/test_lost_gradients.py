@@ -1,5 +1,7 @@
 """Gradients that cannot be had are never finite numbers, whatever they are asked to."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,8 @@ from soft_bodies import sliding
 from warpbots.scene import Box, Constraint, HalfSpace, Joint, Material, Posed, RigidBody, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
+from warpbots.solvers.projective import contact_step
+from warpbots.solvers.projective.contact.pair_arrays import HELD
 
 
 def adjoint_stopped(sim: Simulation, name: str, iterations: int) -> None:
@@ -28,7 +32,8 @@ def adjoint_stopped(sim: Simulation, name: str, iterations: int) -> None:
 def test_friction_knows_that_the_adjoint_did_not_converge():
     sim = Simulation(sliding("corotated", (floor(friction=0.3),)), ProjectiveDynamics(0.04, collisions=False), 0.005)
     with pytest.raises(
-        FloatingPointError, match="gradient with respect to friction is nan.*the adjoint of a step did not converge"
+        FloatingPointError,
+        match="gradient with respect to friction is nan.*the adjoint of a step of 0.005 s in world 0 did not converge",
     ):
         adjoint_stopped(sim, "friction", 2)
 
@@ -37,7 +42,7 @@ def test_joints_know_that_the_adjoint_did_not_converge():
     sim = Simulation(arm("revolute"), ProjectiveDynamics(0.02, collisions=False), 0.005)
     with pytest.raises(
         FloatingPointError,
-        match="gradient with respect to joint_damping is nan.*the adjoint of a step did not converge",
+        match="gradient with respect to joint_damping is nan.*the adjoint of a step of 0.005 s in world 0 did not converge",
     ):
         adjoint_stopped(sim, "joint_damping", 2)
 
@@ -109,12 +114,10 @@ def thrown_on_a_block(seed: int, dt: float) -> Simulation:
     return Simulation(Scene((block, cube), joints=joints), ProjectiveDynamics(0.03, 1e-10), dt)
 
 
-@pytest.mark.verification
-@pytest.mark.parametrize("seed", (0, 3))
-def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
-    """When a contact whose skin yields far counted as one whose sides pass, its plane was frozen, far from its end."""
+def refusals(seed: int, rng: np.random.Generator) -> list[str]:
+    """Messages of those of ten steps that have no gradient; the gradients of all others agree with differences."""
     sim = thrown_on_a_block(seed, 1 / 50)
-    state, lost = sim.state(), 0
+    state, lost = sim.state(), []
     by = torch.as_tensor(rng.normal(size=state.q.shape))
 
     def loss(values: dict) -> torch.Tensor:
@@ -126,8 +129,8 @@ def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
         leaves = {n: v.clone().requires_grad_() for n, v in inputs.items()}
         try:
             loss(leaves).backward()
-        except FloatingPointError:
-            lost += 1
+        except FloatingPointError as fault:
+            lost.append(str(fault))
         else:
             for name, value in inputs.items():
                 direction, slopes = torch.as_tensor(rng.normal(size=value.shape)), []
@@ -139,4 +142,103 @@ def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
                 assert min(abs(slope - s) for s in slopes) < 1e-4 * abs(slope) + 1e-8, (name, slope, slopes)
         with torch.no_grad():
             state = sim.step(state, torch.zeros(1, 0))
-    assert lost == 0
+    return lost
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize("seed", (1, 3, 8))
+def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
+    """Contacts inside flat faces, which the path of the search chose, made the step jump within 1e-6 of its start, and
+    contacts whose planes still rotated got the plane of an instant.
+    """
+    assert not refusals(seed, rng)
+
+
+@pytest.mark.slow
+@pytest.mark.verification
+def test_gradients_of_many_throws_are_right_or_refused(rng):
+    """Of 240 steps, 7 have no gradient: long steps in which a corner passes an edge."""
+    said = [message for seed in range(24) for message in refusals(seed, rng)]
+    assert len(said) <= 12 and all("RigidBody 'cube'" in s and " m, at a plane that " in s for s in said)
+
+
+def resting(worlds: int = 1, substeps: int = 1) -> Simulation:
+    """A rigid cube on a rigid block, in all worlds but the first of several, where it is in the air."""
+    block = RigidBody("block", Box((-0.06, -0.06, -0.06), (0.06, 0.06, 0.0)), friction=0.4)
+    cube = RigidBody("cube", Box((-0.03,) * 3, (0.03,) * 3), position=(0.01, 0.02, 0.0302), friction=0.4)
+    joints = Joint("held", "fixed", None, "block"), Joint("free", "free", None, "cube")
+    scene = Scene((block, cube), joints=joints)
+    return Simulation(scene, ProjectiveDynamics(0.03), 0.01 * substeps, worlds=worlds, substeps=substeps)
+
+
+def message(sim: Simulation, steps: int = 1) -> str:
+    """The message about the gradient of the end of a rollout."""
+    start = sim.state()
+    q = start.q.clone()
+    if sim.worlds > 1:
+        q[0, 2] += 0.1
+    end = sim.rollout(None, steps, state=sim.state(q=q.requires_grad_())).final
+    with pytest.raises(FloatingPointError) as fault:
+        (torch.linspace(1.0, 2.0, end.q.numel()).reshape(end.q.shape).to(end.q) * end.q).sum().backward()
+    return str(fault.value)
+
+
+def test_a_message_names_the_pair_the_place_the_world_and_the_step(monkeypatch):
+    """A plane that has not settled; the last substep is the first one whose adjoint runs."""
+    monkeypatch.setattr(contact_step, "loosest", lambda tolerance: -1.0)
+    said = message(resting(worlds=2, substeps=3), steps=2)
+    pair = r"in control step 1, (a vertex|an edge) of RigidBody '(cube|block)' and (a face|an edge) of RigidBody "
+    how = r"'(cube|block)' are in contact near \((.*), (.*), (.*)\) m, at a plane that had not settled when a step of "
+    found = re.search(pair + how + r"0.01 s in world 1, substep 2, ended: it still changed by", said)
+    assert found, said
+    x, y, z = (float(found[k]) for k in (5, 6, 7))
+    assert -0.021 < x < 0.041 and -0.011 < y < 0.051 and abs(z) < 1e-3
+
+
+def note(monkeypatch, change) -> str:
+    """The message if `change` changes what an adjoint has found, before it is judged."""
+    usual = contact_step.ContactStep.refuse_detached
+
+    def judged(contact, u, tolerance):
+        usual(contact, u, tolerance)
+        change(contact)
+
+    monkeypatch.setattr(contact_step.ContactStep, "refuse_detached", judged)
+    return message(resting())
+
+
+def test_a_message_names_a_frozen_plane(monkeypatch):
+    usual = contact_step.ContactStep.recall
+
+    def frozen(contact, end, u):
+        usual(contact, end, u)
+        contact._arrays.search.kind.fill_(HELD)
+
+    monkeypatch.setattr(contact_step.ContactStep, "recall", frozen)
+    assert re.search(
+        "RigidBody 'block'.* at a plane that was frozen within a step of 0.01 s in world 0", message(resting())
+    )
+
+
+def test_a_message_names_too_little_room(monkeypatch):
+    said = note(monkeypatch, lambda contact: contact._matrix.compliance.missing.fill_(1))
+    assert "too many nodes are in contact at once in the adjoint of a step of 0.01 s in world 0" in said
+
+
+def test_a_message_names_an_adjoint_that_is_not_finite(monkeypatch):
+    def infinite(contact):
+        progress = contact._matrix.iteration.progress
+        progress.size.fill_(np.inf)
+        progress.converged.zero_()
+        progress.found.zero_()
+
+    assert "the adjoint of a step of 0.01 s in world 0 is not finite after" in note(monkeypatch, infinite)
+
+
+def test_a_cause_is_told_once(monkeypatch):
+    """A gradient that is not finite for another reason does not get the cause of an earlier one."""
+    sim = resting()
+    with monkeypatch.context() as patch:
+        patch.setattr(contact_step, "loosest", lambda tolerance: -1.0)
+        assert "had not settled" in message(sim)
+    assert sim.solver.gradient_diagnosis(sim.model, 0, 1) is None

@@ -11,10 +11,23 @@ from pxr import Usd, UsdPhysics
 
 import warpbots as wb
 from warpbots import cli
-from warpbots.scene import Box, Capsule, Contact, Joint, Obstacle, RigidBody, Scene, Sphere, fingerprint, floor
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Contact,
+    Joint,
+    Material,
+    Obstacle,
+    RigidBody,
+    Scene,
+    SoftBody,
+    Sphere,
+    fingerprint,
+    floor,
+)
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated, ProjectiveDynamics
-from warpbots.solvers.projective.contact.contact_laws import unnamed_obstacles
+from warpbots.solvers.projective.contact.contact_laws import friction_alone, unnamed_obstacles
 
 DT, STEPS, SPEED = 5e-3, 12, 1.0
 FREE = "Obstacle '.*': rigid bodies pass through it, because Scene.contacts is given and no Contact in it names"
@@ -92,6 +105,21 @@ def test_an_obstacle_that_no_law_names_is_named_in_a_warning():
     assert "'floor'" in said((), ground, wall) and "nor 1 more" in said((), ground, wall)
     assert "'wall'" in said(laws, ground, wall) and "more" not in said(laws, ground, wall)
     assert "'floor'" in said(laws[:1], ground, bodies=(1,)) and "wb.Contact('b'" in said(laws[:1], ground, bodies=(1,))
+
+
+def test_a_body_whose_laws_set_friction_alone_is_named_in_a_warning():
+    """It touches the sponge with or without the law, but not the floor, on which another body rests."""
+    sponge = SoftBody("sponge", Box((0.0, 0.0, 0.2), (0.04, 0.04, 0.24)), Material(5e4, 0.3, 200.0))
+    scene, laws = flight(None, floor()), (Contact("a", "floor", 1e6), Contact("b", "sponge", 1e6))
+    bodies = [dataclasses.replace(b, points=1) for b in scene.rigid]
+    scene = dataclasses.replace(scene, bodies=[*bodies, sponge], contacts=laws)
+    how = "RigidBody 'b' passes through Obstacle 'floor': Contact 'b on sponge' sets the friction on a soft body alone"
+    with pytest.warns(UserWarning, match=how):
+        ProjectiveDynamics(0.02).build(scene)
+    both = np.arange(2)
+    more = dataclasses.replace(scene, contacts=(*laws, Contact("b", "floor", 1e6)))
+    assert "'b on sponge'" in friction_alone(scene, both)
+    assert friction_alone(more, both) is friction_alone(scene, both[:1]) is None
 
 
 def test_none_and_an_empty_list_are_different_scenes(tmp_path):

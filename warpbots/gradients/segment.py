@@ -47,13 +47,14 @@ class Segment:
 
     Attributes:
         keep: Whether the forward pass keeps the substeps.
+        first: Index of the first interval in the rollout; None outside of rollouts.
         marks: Marks of the interval that ran last.
     """
 
     marks: torch.Tensor
 
-    def __init__(self, bridge: Lender, keep: bool):
-        self.keep = keep
+    def __init__(self, bridge: Lender, keep: bool, first: int | None = None):
+        self.keep, self.first = keep, first
         self._bridge = bridge
         self._kept: dict[int, tuple[tuple, Replay]] = {}
         self._calls: dict[int, weakref.ref] = {}  # contexts of the intervals, owned by the graph of autograd

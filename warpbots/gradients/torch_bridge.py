@@ -1,6 +1,7 @@
 """The bridge between Warp and torch: the only file with a `torch.autograd.Function`."""
 
 import dataclasses
+import functools
 import weakref
 from collections.abc import Callable
 
@@ -25,8 +26,8 @@ class Bridge:
         outputs: Names of the outputs.
         make: Function that makes a `Replay`, from the names of the inputs and the names of the inputs that require
             gradients.
-        lost: Text for error messages: possible reasons why a gradient becomes infinite or NaN within an interval, and
-            remedies.
+        lost: Function that says why a gradient became infinite or NaN within an interval, and the remedy, as the end of
+            an error message.
         watch: Collector of the marks of backward passes.
         renew: Function that is called after each forward pass, with the time that its kernels took [s]. If later calls
             of `make` shall make other replays, because the pass had too little memory or should be divided among
@@ -35,7 +36,7 @@ class Bridge:
 
     outputs: tuple[str, ...]
     make: Callable[[frozenset, frozenset], Replay]
-    lost: str
+    lost: Callable[[], str]
     watch: BackwardWatch
     renew: Callable[[float], bool] = lambda seconds: False
     _idle: dict[tuple, list[Replay]] = dataclasses.field(default_factory=dict)
@@ -174,7 +175,8 @@ class _IntervalAdjoint(torch.autograd.Function):
         results, marks = interval.backward(dict(zip(bridge.outputs, gradients, strict=True)))
         segment.release(call.index)
         shapes = {name: tuple(result.shape) for name, result in results.items()}
-        bridge.watch.note(marks, lambda found: _refuse(found, shapes, bridge.lost))
+        lost = functools.partial(_why, bridge.lost, segment.first, call.index)
+        bridge.watch.note(marks, lambda found: _refuse(found, shapes, lost))
         return tuple(results[name] for name in sorted(call.wanted))
 
     @staticmethod
@@ -186,17 +188,26 @@ class _IntervalAdjoint(torch.autograd.Function):
         )
 
 
-def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], lost: str) -> None:
+def _why(lost: Callable[[], str], first: int | None, index: int) -> str:
+    """Why a gradient became infinite or NaN within interval `index` of a segment whose first interval is `first`."""
+    return lost() if first is None else f"in control step {first + index}, {lost()}"
+
+
+def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], why: Callable[[], str]) -> None:
     """Raise an error if a gradient of an interval is not finite.
 
     Args:
         found: Rows of marks, first for the gradients with respect to the outputs of the interval, then for the
             gradients with respect to its inputs.
         shapes: Shapes of the gradients with respect to the inputs, by name of the input.
-        lost: Text for the message: possible reasons why a gradient becomes infinite or NaN within an interval.
+        why: Function that says why a gradient became infinite or NaN within the interval.
     """
     seeds, results = found[: -len(shapes)], found[-len(shapes) :]
-    cause = "the gradient of the loss itself is not finite: check its weights" if any(map(flaw, seeds)) else lost
+    if not any(map(flaw, results)):
+        return
+    cause = why()
+    if any(map(flaw, seeds)):
+        cause = "the gradient of the loss itself is not finite: check its weights"
     for (name, shape), mark in zip(shapes.items(), results, strict=True):
         if bad := flaw(mark):
             at, value = bad

@@ -18,7 +18,7 @@ class Contact:
 
     The laws below are those of `Articulated`. Under `ProjectiveDynamics`, whose contact is rigid and sticks without
     creep, a law says that two rigid bodies, or a rigid body and an obstacle, touch, and gives the friction of any pair,
-    soft bodies included; its other numbers have no effect.
+    soft bodies included; its other numbers have no effect. Soft bodies touch everything, with or without a law.
 
     A point at depth d below the surface of the solid, with the rate of depth d', is pushed out by the pressure d
     (stiffness + damping d'), which never becomes negative. Sliding is resisted by a shear stress of `viscosity` times

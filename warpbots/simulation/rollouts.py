@@ -70,7 +70,7 @@ def roll_out(
     controls, observations, losses = [], [], Losses(model.worlds)
     with Watch(model.device, min(lengths[-1], _UNREAD) if parallel(model.device) else 1) as watch:
         for first, count in zip(itertools.accumulate(lengths, initial=0), lengths, strict=False):
-            segment = Segment(bridge, keep=checkpoints.keeps_all or first + count == steps)
+            segment = Segment(bridge, keep=checkpoints.keeps_all or first + count == steps, first=first)
             with segment.saving_places():
                 for i in range(count):
                     u = inputs.control(controller(state, begun + (first + i) * time_step.dt))

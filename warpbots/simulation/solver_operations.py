@@ -14,7 +14,7 @@ from warpbots.simulation.input_validation import Inputs
 from warpbots.simulation.measurement import Measurement
 from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.simulation.world_shares import WorldShares
-from warpbots.solvers import Model, SensesSteps, Solver
+from warpbots.solvers import DiagnosesGradients, Model, SensesSteps, Solver
 
 __all__ = ["SolverOperations"]
 
@@ -135,8 +135,17 @@ class SolverOperations:
     ) -> Bridge:
         device = self.inputs.model.device
         watch = BackwardWatch(device, _ALL if parallel(device) else 1)
-        self._bridges.append(Bridge(outputs, make, self._solver.lost_gradient, watch, renew))
+        self._bridges.append(Bridge(outputs, make, self._lost_gradient, watch, renew))
         return self._bridges[-1]
+
+    def _lost_gradient(self) -> str:
+        """Why a gradient became infinite or NaN within a control interval, and the remedy, as the end of a sentence."""
+        solver, substeps = self._solver, self.time_step.substeps
+        if isinstance(solver, DiagnosesGradients):
+            for model, first in self.shares.firsts:
+                if why := solver.gradient_diagnosis(model, first, substeps):
+                    return why
+        return solver.lost_gradient
 
     def _renew(self, seconds: float) -> bool:
         """Enlarge models that had too little memory, and divide worlds among threads if a pass takes long [s].

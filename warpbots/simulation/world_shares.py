@@ -129,6 +129,11 @@ class WorldShares:
             self._models = [self._build(size) for size in self.sizes]
         return self._models
 
+    @property
+    def firsts(self) -> list[tuple[Model, int]]:
+        """The model of each share, and the index of its first world."""
+        return [(model, share.first) for model, share in zip(self.models, self._shares, strict=True)]
+
     def replay(self, make: Callable[[Model, Share], Replay]) -> Replay | SharedReplay:
         """A replay of all worlds, from a function that makes the replay of a share."""
         replays = [make(model, share) for model, share in zip(self.models, self._shares, strict=True)]

@@ -188,6 +188,22 @@ class Cautious(Protocol):
 
 
 @runtime_checkable
+class DiagnosesGradients(Protocol):
+    """A solver that records why the adjoint of a step has no result."""
+
+    def gradient_diagnosis(self, model: Any, first: int, substeps: int) -> str | None:
+        """Say in one sentence why the adjoint of a step had no result, and forget it; None if every adjoint had one.
+
+        Called after a gradient that is not finite, before `lost_gradient`.
+
+        Args:
+            model: From `build`.
+            first: Index of its first world in the simulation.
+            substeps: Number of steps of a control interval.
+        """
+
+
+@runtime_checkable
 class Statics(Protocol):
     """A solver that can compute static equilibria, as fixed points of steps that start without motion."""
 

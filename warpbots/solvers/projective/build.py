@@ -28,7 +28,7 @@ from warpbots.solvers.projective.contact.bone_surface import (
     immovable,
     refuse_penetration,
 )
-from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs, unnamed_obstacles
+from warpbots.solvers.projective.contact.contact_laws import friction_alone, laws_of_pairs, unnamed_obstacles
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
 from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
@@ -225,8 +225,9 @@ def _topology(
 
 
 def _warn_of_missing_laws(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
-    """Warn of an obstacle that `Scene.contacts` leaves out, or else of a loose body that falls through an obstacle."""
-    warning = unnamed_obstacles(scene, surfaces.bones[~immovable(scene)[surfaces.bones]])
+    """Warn of an obstacle or body that `Scene.contacts` leaves out, or of a body that falls through an obstacle."""
+    moving = surfaces.bones[~immovable(scene)[surfaces.bones]]
+    warning = unnamed_obstacles(scene, moving) or friction_alone(scene, moving)
     if warning is None and scene.contacts is not None and not (mesh.bone >= 0).any():
         warning = missing_law(scene, scene.soft)
     if warning is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import warp as wp
 
 from warpbots.contact.moving_frames import MovingPoses
-from warpbots.numerics import copy, if_then, launch, launch_lanes
+from warpbots.numerics import copy, if_then, launch, launch_lanes, real
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.projective import wrenches
 from warpbots.solvers.projective.bones_step import Skeleton
@@ -22,12 +22,15 @@ from warpbots.solvers.projective.contact import (
     node_contact,
     pairs,
 )
-from warpbots.solvers.projective.contact.contact_arrays import ContactTopology
+from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
+from warpbots.solvers.projective.contact.contacts_without_gradient import loosest
+from warpbots.solvers.projective.contact.pair_arrays import PairArrays
 from warpbots.solvers.projective.contact_points import ContactPoints
 from warpbots.solvers.projective.detection_step import Detection
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.guides import GuideArrays
 from warpbots.solvers.projective.iterate import compliance
+from warpbots.solvers.projective.lost_gradients import note_loss_kernel
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.workspace import StepEnd
 from warpbots.solvers.projective.wrenches import Receivers
@@ -223,10 +226,26 @@ class ContactStep:
         inputs = [self._model.pairs, *self._surfaces, self._x, u]
         self._all(contact_adjoint.differentiate_contacts_kernel, inputs, [self._arrays.contacts], 3)
 
-    def refuse_detached(self, u: wp.array) -> None:
-        """Mark the adjoint as not converged in worlds in which a contact at the end `u` has no gradient."""
-        outputs = [self._matrix.iteration.progress]
-        self._pairs(contacts_without_gradient.detached_kernel, [u, self._arrays.contacts], outputs)
+    def refuse_detached(self, u: wp.array, tolerance: float) -> None:
+        """Mark the adjoint as not converged in worlds in which a contact at the end `u` has no gradient.
+
+        Args:
+            u: Displacements and forces at the end.
+            tolerance: Tolerance of the step [mean edges].
+        """
+        inputs = [real(loosest(tolerance)), u, self._arrays.contacts]
+        outputs = [self._workspace.loss.pair, self._matrix.iteration.progress]
+        self._pairs(contacts_without_gradient.detached_kernel, inputs, outputs)
+
+    def note_loss(self, u: wp.array, h: float, whole: bool) -> None:
+        """Record why the adjoint of a step of length `h`, a `whole` one or a shorter one, has no result."""
+        sizes, it = self._sizes, self._matrix.iteration
+        pairs = self._model.pairs if sizes.capacity else PairArrays()
+        contacts = self._arrays.contacts if sizes.contacts else ContactArrays()
+        missing = self._matrix.compliance.missing if sizes.contacts else None
+        inputs = [self._topology or ContactTopology(), pairs, wp.float64(h), int(whole), self._x, u]
+        inputs += [it.islands, it.progress, missing, contacts]
+        launch(note_loss_kernel, self._model.worlds, inputs, [self._workspace.loss], self._device)
 
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add the contribution of contacts to the residual of the adjoint `z` at the end `u`."""

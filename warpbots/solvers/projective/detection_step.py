@@ -12,10 +12,13 @@ from warpbots.solvers.projective.contact import (
     pairs,
     planes,
 )
+from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["Detection"]
 
+_NEAR = 1e-3
+"""Most by which a pair that is no contact may end nearer than its clearance [clearances]."""
 _THREADS = 1024
 """Number of threads of a world that sort the pairs of a search."""
 
@@ -56,28 +59,29 @@ class Detection:
     def search(self, u: wp.array, tolerance: float) -> None:
         """In worlds that request it, search the paths to the end `u` for pairs whose sides pass through each other.
 
-        Planes may rotate by up to ten times the `tolerance` [1] after their last update.
+        Planes may rotate by up to ten times the `tolerance` [mean edges] after their last update, and pairs may end
+        nearer than their clearance by the tolerance.
         """
         if self._sizes.capacity:
-            if_then(self._search.any, lambda: self._run(u, real(10.0 * tolerance)))
+            if_then(self._search.any, lambda: self._run(u, tolerance))
             copy(self._search.was, self._progress.running)
 
     def _launch(self, kernel: wp.Kernel, count: int, inputs: list, outputs: list) -> None:
         launch(kernel, (self._worlds, count), inputs, outputs, self._device)
 
-    def _run(self, u: wp.array, tolerance: real) -> None:
+    def _run(self, u: wp.array, tolerance: float) -> None:
         struct, search = self._pairs, self._search
-        inputs = [tolerance, self._x, u, search.check, search.asked, search.rounds]
+        inputs = [real(10.0 * tolerance), self._x, u, search.check, search.asked, search.rounds]
         outputs = [struct, search.added, self._islands]
         self._launch(planes.update_planes_kernel, self._sizes.capacity, inputs, outputs)
         inputs = [struct, search.check, search.searches, u]
         self._launch(detection_control.keep_path_kernel, struct.vertex.size, inputs, [search.path])
-        self._find(u)
+        self._find(u, real(1.0 - min(tolerance / CLEARANCE, _NEAR)))
         self._make_contacts()
         self._resolve(u)
 
-    def _find(self, u: wp.array) -> None:
-        """List the pairs whose sides would pass through each other."""
+    def _find(self, u: wp.array, within: real) -> None:
+        """List the pairs whose sides would pass through each other, or end `within` their clearance [clearances]."""
         struct, search = self._pairs, self._search
         self._bound(u)
         for tree in self._contact.trees:
@@ -85,11 +89,11 @@ class Detection:
             self._launch(detection.path_boxes_kernel, tree.corners.shape[0], inputs, [tree.lower, tree.upper])
             tree.bvh.refit()
         faces, edges = self._contact.trees
-        state, control = [struct, self._x, u], [self._control]
+        control = [self._control]
         outputs = [search.added, search.near, self._islands, search.hits]
-        inputs = [*state, faces.bvh.id, self._boxes, *control]
+        inputs = [struct, within, self._x, u, faces.bvh.id, self._boxes, *control]
         self._launch(detection.find_faces_kernel, struct.vertex.size, inputs, outputs)
-        inputs = [*state, edges.bvh.id, edges.lower, edges.upper, self._boxes, *control]
+        inputs = [struct, within, self._x, u, edges.bvh.id, edges.lower, edges.upper, self._boxes, *control]
         self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
 
     def _bound(self, u: wp.array) -> None:

@@ -378,7 +378,7 @@ class ProjectiveModel(MotionParameters, HasLawConstants, MeshConstants[wp.array]
         pairs.laws, pairs.law_friction = len(self.scene.laws), self.contact_friction.flatten()
         pairs.law = constant_array(self._laws.reshape(-1), int, self.device)
         pairs.solid = constant_array(np.searchsorted(self.obstacle.numpy(), np.arange(obstacles)), int, self.device)
-        for name in ("vertex", "face", "edge", "flat"):
+        for name in ("vertex", "face", "edge", "flat", "level"):
             setattr(pairs, name, getattr(self.topology.surface, name))
         pairs.around, pairs.outer = self.topology.outer_faces
         components = self.topology.components

@@ -9,7 +9,7 @@ from warpbots.scene import Obstacle, RigidBody, SoftBody
 from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
 
-__all__ = ["StepReport", "report_of", "where_embedded", "where_lost"]
+__all__ = ["StepReport", "bodies_of", "report_of", "where_embedded", "where_lost"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +119,7 @@ def where_lost(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     else:
         last = min(int(search.count.numpy()[w]), sizes.capacity) - 1
         points = search.node.numpy()[w * sizes.capacity + last]
-    bodies = [_bodies(model)[k] for k in _numbers(model)[points[[0, -1]]]]
+    bodies = [bodies_of(model)[k] for k in _numbers(model)[points[[0, -1]]]]
     one, other = (f"{type(b).__name__} {b.name!r}" for b in bodies)
     other = "itself" if one == other else other
     how = f"an edge of {one} intersects {other}" if intersection else f"{one} is in contact with {other}"
@@ -146,7 +146,7 @@ def where_embedded(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     edge = model.topology.point_edge[points[0]]
     obstacle = model.scene.obstacles[int(model.obstacle.numpy()[solid])]
     width = float(model.obstacles.thinnest.numpy()[solid])
-    body, place = _bodies(model)[_numbers(model)[points[0]]], _place(model, w, position, points)
+    body, place = bodies_of(model)[_numbers(model)[points[0]]], _place(model, w, position, points)
     return (
         f"Obstacle {obstacle.name!r} is {depth[k]:.4g} m inside {type(body).__name__} {body.name!r} near {place} m, "
         f"between the nodes and surface samples that detect contact: its smallest width is {width:.4g} m, and edges "
@@ -154,7 +154,8 @@ def where_embedded(model: ProjectiveModel, w: int, position: np.ndarray) -> str:
     )
 
 
-def _bodies(model: ProjectiveModel) -> list[SoftBody | RigidBody | Obstacle]:
+def bodies_of(model: ProjectiveModel) -> list[SoftBody | RigidBody | Obstacle]:
+    """Bodies in the order of `PairArrays.body`: soft bodies, bones with a surface, obstacles."""
     bones = (model.scene.rigid[k] for k in model.topology.bone_surfaces.bones)
     return [*model.scene.soft, *bones, *model.scene.obstacles]
 

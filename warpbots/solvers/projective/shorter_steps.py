@@ -215,7 +215,8 @@ class ShorterSteps:
         self, state: ProjectiveState, out: ProjectiveState, level: int, wrenches: WrenchSeeds | None = None
     ) -> None:
         limits = self._solver.tolerance, self._solver.max_iterations
-        step_adjoint(self._model, state, self._control, out, self._length(level), *limits, wrenches)
+        whole = level == 0 and wrenches is None
+        step_adjoint(self._model, state, self._control, out, self._length(level), *limits, wrenches, whole)
 
     def _hide(self) -> None:
         """Let halved or lost components rest: the adjoint of the full step sees a valid state with zero gradient."""

@@ -17,6 +17,7 @@ from warpbots.solvers.projective.build import build
 from warpbots.solvers.projective.default_cell_size import default_cell_size
 from warpbots.solvers.projective.elements.reference_elements import HEXAHEDRON, QUADRATIC_TETRAHEDRON, TETRAHEDRON
 from warpbots.solvers.projective.failure_diagnosis import diagnosis
+from warpbots.solvers.projective.gradient_diagnosis import gradient_diagnosis
 from warpbots.solvers.projective.measurements import ProjectiveReadings, readings, sense
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.report import StepReport, report_of
@@ -89,8 +90,8 @@ class ProjectiveDynamics:
     No step ends with an inverted tetrahedron, whatever the law. The energy of most laws is finite in an inverted
     element, but no motion leads to such a state, and the result would depend on the path of the iteration.
 
-    A gradient through a contact whose plane was frozen within a step is refused; corners on edges rarely need a frozen
-    plane.
+    A gradient through a contact whose plane was frozen within a step, or had not settled at its end, is refused, and
+    the message names the contact; corners on edges rarely need a frozen plane.
 
     Nodes detect contact with obstacles. With `collisions`, sharp edges and corners of boxes, cylinders and meshes touch
     faces and edges of bodies, too; they count as rounded to a hundredth of an edge, and have sliding friction only.
@@ -116,7 +117,8 @@ class ProjectiveDynamics:
             they pass through one another.
         splitting: Whether global steps solve with a diagonal (eq. 21 of Qiao et al. 2021, modified to converge on every
             mesh) instead of a factored matrix: no factorisation, and all nodes in parallel, but many times as many
-            iterations.
+            iterations. A long step, such as 1/30 s for a soft block that slides, may then end in another equilibrium,
+            with elements compressed to a third; compare it with a step of half the length.
         elements: Elements of solids. Linear ``"tetrahedra"`` of four nodes are the fastest, and too stiff in bending.
             None takes linear tetrahedra, and warns of slender parts and walls with so few elements across that the
             bending stiffness is too large by a fifth or more; the warning gives the figure, the place and the remedy.
@@ -191,12 +193,17 @@ class ProjectiveDynamics:
     @property
     def lost_gradient(self) -> str:
         """Text that says why gradients may not be finite within a step, and what the remedy is."""
-        return (
-            f"the adjoint of a step did not converge in {self.max_iterations} iterations: use a shorter step, a "
-            f"larger tolerance (now {self.tolerance:g}) or WARPBOTS_PRECISION=float64; or it did, but surfaces are in "
-            f"contact at a corner or along edges, at a plane that was frozen within the step and has no gradient: use "
-            f"a shorter step or smaller cells"
-        )
+        return "every adjoint of a step had a result, so a force or a reading has no finite derivative at this state"
+
+    def gradient_diagnosis(self, model: ProjectiveModel, first: int, substeps: int) -> str | None:
+        """Say in one sentence why the adjoint of a step had no result, and forget it; None if every adjoint had one.
+
+        Args:
+            model: The model, whose worlds are those of the simulation from `first` on.
+            first: Index of its first world.
+            substeps: Number of steps of a control interval.
+        """
+        return gradient_diagnosis(model, first, substeps, self.tolerance, self.max_iterations)
 
     def sized(self, scene: Scene) -> "ProjectiveDynamics":
         """A solver with a `cell_size`: the given one, the one of the scene's task, or a default for the shapes.

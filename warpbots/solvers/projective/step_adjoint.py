@@ -38,6 +38,7 @@ def step_adjoint(
     tolerance: float,
     limit: int,
     wrenches: WrenchSeeds | None = None,
+    whole: bool = False,
 ) -> None:
     """Propagate the gradients of `state_out`, and of wrenches, back through a step.
 
@@ -50,6 +51,7 @@ def step_adjoint(
         tolerance: Relative tolerance of the adjoint.
         limit: Number of iterations after which the adjoint has failed.
         wrenches: Gradients of wrenches in the step; None without any.
+        whole: Whether this is a step of a motion, not a shorter step or a step for readings.
     """
     workspace, sizes, device = model.workspace, model.topology.sizes, model.device
     matrix, x, each = model.matrices.of(dt), state.position.flatten(), (model.worlds, sizes.nodes)
@@ -72,8 +74,9 @@ def step_adjoint(
     if wrenches is not None:
         wrenches.seed(end)
     solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit, wrenches)
-    contact.refuse_detached(u)
+    contact.refuse_detached(u, tolerance)
     contact.forbid_shortage()
+    contact.note_loss(u, dt, whole)
     inputs = [sizes.stride, it.progress.found]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)

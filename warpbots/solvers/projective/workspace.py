@@ -20,6 +20,7 @@ from warpbots.solvers.projective.elements.nodes import NodeArrays
 from warpbots.solvers.projective.halved_components import Boxes
 from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
 from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, krylov
+from warpbots.solvers.projective.lost_gradients import GradientLoss, gradient_loss
 from warpbots.solvers.projective.step_clock import StepClock, step_clock
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.solver import State
@@ -278,6 +279,12 @@ class ProjectiveWorkspace:
     def everywhere(self) -> wp.array:
         """1 for every world, shape (worlds,)."""
         return wp.ones(self.topology.sizes.worlds, dtype=int, device=self.topology.device)
+
+    @functools.cached_property
+    def loss(self) -> GradientLoss:
+        """Why adjoints of steps had no result."""
+        sizes = self.topology.sizes
+        return gradient_loss(sizes.worlds, sizes.capacity, self.topology.device)
 
     @functools.cached_property
     def stepped(self) -> wp.array:

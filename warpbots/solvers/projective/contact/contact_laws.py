@@ -6,7 +6,7 @@ import numpy as np
 
 from warpbots.scene import Scene, SceneError, unnamed_pairs
 
-__all__ = ["laws_of_pairs", "names_both", "unnamed_obstacles"]
+__all__ = ["friction_alone", "laws_of_pairs", "names_both", "unnamed_obstacles"]
 
 
 def laws_of_pairs(scene: Scene, bones: np.ndarray) -> np.ndarray:
@@ -56,6 +56,31 @@ def unnamed_obstacles(scene: Scene, bodies: np.ndarray) -> str | None:
         f"names this obstacle{others}; add wb.Contact({scene.rigid[bodies[0]].name!r}, {first.name!r}, 1e8, 1e9, "
         f"friction=0.5, viscosity=1e7), or give contacts=None, so that all bodies touch"
     )
+
+
+def friction_alone(scene: Scene, bodies: np.ndarray) -> str | None:
+    """A warning that names a rigid body whose laws all name soft bodies, so that it passes through obstacles.
+
+    Soft bodies touch everything without a law, so these laws set friction alone; but as `Scene.contacts` is given, the
+    body touches no obstacle that they do not name.
+
+    Args:
+        scene: The scene.
+        bodies: Indices of the rigid bodies that move and have a surface outside of soft bodies, shape (n,), int.
+    """
+    soft, unnamed = {b.name for b in scene.soft}, unnamed_pairs(scene)
+    for k in bodies:
+        body, apart = scene.rigid[k], unnamed[k, len(scene.rigid) :]
+        laws = [c for c in scene.laws if {c.points, c.solid} & {body.name, body.surface}]
+        if laws and apart.all() and apart.size and all({c.points, c.solid} & soft for c in laws):
+            obstacle = scene.obstacles[0].name
+            return (
+                f"RigidBody {body.name!r} passes through Obstacle {obstacle!r}: Contact {laws[0].name!r} sets the "
+                f"friction on a soft body alone, which the body touches anyway, and Scene.contacts keeps apart what no "
+                f"Contact names; add wb.Contact({body.name!r}, {obstacle!r}, 1e8, 1e9, friction=0.5, viscosity=1e7), "
+                f"or give contacts=None, so that all bodies touch"
+            )
+    return None
 
 
 def names_both(scene: Scene, one: str, other: str) -> bool:

@@ -17,10 +17,19 @@ from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of,
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
-__all__ = ["detached_kernel", "end_planes_kernel"]
+__all__ = ["detached_kernel", "end_planes_kernel", "loosest", "plane_change"]
 
 _vec = vector(3)
-_LOOSE = wp.constant(real(1e-3))  # largest error of a normal or a weight in a gradient
+_MOST, _TOLERANCES = 1e-3, 1e3
+
+
+def loosest(tolerance: float) -> float:
+    """Largest error of a normal or a weight in a gradient [1], for the `tolerance` of a step [mean edges].
+
+    The error of a gradient can be a hundred times as large: at half a thousandth it was 5 %. Planes that settle end a
+    hundred times nearer, and planes that do not settle end farther away.
+    """
+    return min(_MOST, _TOLERANCES * tolerance)
 
 
 @wp.kernel(enable_backward=False)
@@ -55,6 +64,13 @@ def end_planes_kernel(
     contacts_out.follows[k] = follows
 
 
+@wp.func
+def plane_change(pairs: PairArrays, contacts: ContactArrays, m: int, k: int):
+    """Change of the plane of pair m, contact k, after its last update: of its normal or weights [1]."""
+    off = wp.length(contacts.end_weight[k] - pairs.weight[m])
+    return wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
+
+
 @wp.kernel(enable_backward=False)
 def detached_kernel(
     # model
@@ -62,13 +78,18 @@ def detached_kernel(
     pairs: PairArrays,
     first: int,
     # state
+    loose: real,
     z: wp.array[NODE],
     # work
     contacts: ContactArrays,
     # out
+    first_out: wp.array[int],
     progress_out: IterationState,
 ):
-    """Mark the adjoint of a world as not converged if a pair with a contact force has such a plane at the end `z`."""
+    """Mark the adjoint of a world as not converged if a pair with a contact force has such a plane at the end `z`.
+
+    The slot of the first of these pairs is written to `first_out`.
+    """
     w, p = wp.tid()
     k = w * topology.contacts + first + p
     if contacts.listed[k] == 0:
@@ -79,7 +100,7 @@ def detached_kernel(
     m = w * pairs.capacity + p
     change = real(wp.inf)
     if pairs.kind[m] != HELD:
-        off = wp.length(contacts.end_weight[k] - pairs.weight[m])
-        change = wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
-    if not (change <= _LOOSE):
+        change = plane_change(pairs, contacts, m, k)
+    if not (change <= loose):
         progress_out.found[w] = 0
+        wp.atomic_min(first_out, w, p)

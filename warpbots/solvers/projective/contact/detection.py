@@ -37,6 +37,7 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     NONE,
     HitArrays,
     PairArrays,
+    both_rigid,
     clearance_of,
     has_failed,
     margin_of,
@@ -54,6 +55,7 @@ __all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxe
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
 _HOLD = wp.constant(2)  # searches after which a pair that still passes is held in any case
+_SETTLED = wp.constant(8)  # searches in which the plane of a contact may rotate to its final place
 _SAME = wp.constant(real(0.99))  # cosine between normals above which planes count as one
 _PRESSED = wp.constant(real(0.9))  # clearances below which a pair without a plane is held at its distance
 _END = wp.constant(real(0.01))  # part of an edge that counts as its end
@@ -120,10 +122,13 @@ def path_boxes_kernel(
 
 @wp.func
 def inside(kind: int, weight: _vec4):
-    """Whether the nearest points are inside both sides, away from the borders; of a face, one edge is included."""
+    """Whether the nearest points are inside both sides: of two edges away from their ends, of a face with its border.
+
+    Faces share their borders, and `same_plane` keeps one of them; without borders, neither would take a vertex there.
+    """
     least = wp.min(-weight[2], -weight[3])
     if kind == FACE:
-        least = wp.min(least, -weight[1]) + real(2.0) * _END  # faces share their edges: one of two has to take it
+        least = wp.min(least, -weight[1]) + real(2.0) * _END
     else:
         least = wp.min(least, wp.min(weight[0], weight[1]))
     return int(least >= _END)
@@ -185,9 +190,12 @@ def rests(pairs: PairArrays, islands: Islands, w: int, i: int):
 @wp.func
 def examine(
     pairs: PairArrays, islands: Islands, control: SearchControl, x: wp.array[_vec], u: wp.array[NODE], w: int,
-    kind: int, node: wp.vec4i, key: wp.int64, near_out: wp.array[int], hits_out: HitArrays,
+    kind: int, node: wp.vec4i, key: wp.int64, spare: int, within: real, near_out: wp.array[int], hits_out: HitArrays,
 ):  # fmt: skip
     """List a pair whose sides would pass through each other or end too near; returns 1 if they pass but are not listed.
+
+    A `spare` pair, inside a flat part of two rigid surfaces, is listed only if its sides still pass through each other
+    after other pairs have become contacts, or if surfaces intersect: otherwise a corner or a ridge touches, too.
 
     At first a pair is listed only if its nearest points are inside both sides, and its plane is perpendicular to the
     shortest connection. If sides still pass through each other when all such pairs are contacts, their pair is listed
@@ -221,8 +229,10 @@ def examine(
     passes = int(t <= _ONE)
     if passes == 0:
         t = _ONE
-        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= real(0.999) * clearance:
+        if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= within * clearance:
             return 0
+    if spare == 1 and lost == 0 and passes * hold == 0:
+        return passes
     a = a + t * ua
     b = b + t * ub
     c = c + t * uc
@@ -261,7 +271,8 @@ def examine(
             end = v[0] * (a + rest * ua) + v[1] * (b + rest * ub) + v[2] * (c + rest * uc) + v[3] * (d + rest * ud)
             if wp.dot(pairs.normal[first + slot], end) >= _SEPARATE * clearance:
                 return 0  # it ends on the side on which it began, however far its skin yields
-        if (passes == 0 or hold == 0) and was != NONE:
+        settles = lost == 0 and most_of(pairs, islands, control.rounds, w, node[0], node[3]) < _SETTLED
+        if (passes == 0 or settles) and was != NONE:
             return 0
         if hold == 1:  # its plane did not stop it: take the plane of the present contact
             became = wp.where(was > NEAREST, HELD, NEAREST + kind)
@@ -283,6 +294,7 @@ def find_faces_kernel(
     # model
     pairs: PairArrays,
     # state
+    within: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # work
@@ -315,8 +327,9 @@ def find_faces_kernel(
         if f[0] != i and f[1] != i and f[2] != i:
             node = wp.vec4i(i, f[0], f[1], f[2])
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
+            spare = int(pairs.level[k] == 1 and both_rigid(pairs, i, f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, FACE, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, FACE, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -340,6 +353,7 @@ def find_edges_kernel(
     # model
     pairs: PairArrays,
     # state
+    within: real,
     x: wp.array[_vec],
     u: wp.array[NODE],
     # work
@@ -372,8 +386,9 @@ def find_edges_kernel(
         if j > k and apart and not needless(pairs, k, j):
             node = wp.vec4i(e[0], e[1], f[0], f[1])
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
+            spare = int(pairs.flat[k] + pairs.flat[j] > 0 and both_rigid(pairs, e[0], f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, EDGES, node, key, near_out, hits_out
+                pairs, islands_out, control, x, u, w, EDGES, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)

@@ -17,6 +17,7 @@ __all__ = [
     "PairArrays",
     "one_is_rigid",
     "one_is_soft",
+    "both_rigid",
     "clearance_of",
     "has_failed",
     "law_of",
@@ -55,6 +56,7 @@ class PairArrays:
     face: Points of the faces, shape (faces,).
     edge: Points of the edges, shape (edges,).
     flat: 1 for an edge between two faces that stay in one plane, shape (edges,).
+    level: 1 for a vertex all of whose edges are flat, shape (vertices,).
     around: First entry of a point in `outer`, and the end of the last point, shape (nodes + 1,).
     outer: Faces of solids and bones around a point, point after point, shape (n,).
     component: Component of a point, -1 for ends of edges of obstacles, shape (nodes,).
@@ -91,6 +93,7 @@ class PairArrays:
     face: wp.array[wp.vec3i]
     edge: wp.array[wp.vec2i]
     flat: wp.array[int]
+    level: wp.array[int]
     around: wp.array[int]
     outer: wp.array[int]
     component: wp.array[int]
@@ -148,6 +151,13 @@ def one_is_rigid(pairs: PairArrays, node: wp.vec4i):
 def one_is_soft(pairs: PairArrays, node: wp.vec4i):
     """Whether a side of a pair is the surface of a soft body."""
     return wp.min(pairs.body[node[0]], pairs.body[node[3]]) < pairs.soft
+
+
+@wp.func
+def both_rigid(pairs: PairArrays, i: int, j: int):
+    """Whether two points are on surfaces of bones."""
+    low = wp.min(pairs.body[i], pairs.body[j])
+    return pairs.soft <= low and wp.max(pairs.body[i], pairs.body[j]) < pairs.movers
 
 
 @wp.func

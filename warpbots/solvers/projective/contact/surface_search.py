@@ -27,12 +27,14 @@ class ContactSurfaces:
         face: Points at the corners of each face, shape (faces,).
         edge: Points at the ends of each edge, shape (edges,).
         flat: 1 for an edge between two faces that stay in one plane, shape (edges,).
+        level: 1 for a vertex all of whose edges are flat, shape (vertices,).
     """
 
     vertex: wp.array
     face: wp.array
     edge: wp.array
     flat: wp.array
+    level: wp.array
 
     @classmethod
     def of(cls, faces: np.ndarray, normals: np.ndarray, alone: np.ndarray, device: wp.Device) -> "ContactSurfaces":
@@ -49,8 +51,10 @@ class ContactSurfaces:
         total = np.zeros((len(edges), 3))
         np.add.at(total, of_border.reshape(-1), np.tile(normals, (3, 1)))
         flat = (count == 2) & (4.0 - np.square(total).sum(axis=1) <= _FLAT**2)
+        vertices = np.append(np.unique(faces), np.unique(alone))
         integers = {
-            "vertex": np.append(np.unique(faces), np.unique(alone)),
+            "vertex": vertices,
+            "level": ~np.isin(vertices, np.append(edges[~flat], alone)),
             "flat": np.append(flat, np.zeros(len(alone), dtype=bool)),
         }
         return cls(
