@@ -112,19 +112,36 @@ def test_script_of_the_gallery(script, run, tmp_path):
     assert len(code.splitlines()) <= 30
     motion = run(small(code, most=4), script.name)["motion"]
     assert (tmp_path / f"{script.stem}.png").stat().st_size > 1000
-    for folder in ("pictures", "thumbnails"):
-        assert (script.parent / folder / f"{script.stem}.png").stat().st_size > 1000
+    assert (script.parent / "pictures" / f"{script.stem}.png").stat().st_size > 1000
     before, after = (
         np.concatenate([np.ravel(v.detach()) for v in vars(s).values()]) for s in (motion.start, motion.final)
     )
     assert np.isfinite(after).all() and not np.array_equal(before, after)
 
 
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
+def test_loop_of_the_gallery_moves(script):
+    """For three seconds, small, and not only in a corner; its still picture has the same size."""
+    path = script.parent / "loops" / f"{script.stem}.webp"
+    assert path.stat().st_size <= 150_000
+    with Image.open(path) as loop:
+        frames, duration = [], 0
+        for k in range(loop.n_frames):
+            loop.seek(k)
+            frames.append(np.asarray(loop.convert("L"), dtype=float))
+            duration += loop.info["duration"]
+    assert duration == 3000
+    changed = (np.abs(np.diff(frames[:: len(frames) // 6], axis=0)) > 24).mean(axis=(1, 2))
+    assert (changed > 0.004).sum() >= 4, changed  # a plot, or a body at rest, changes nowhere
+    with Image.open(script.parent / "thumbnails" / f"{script.stem}.png") as still:
+        assert still.size == frames[0].shape[::-1]
+
+
 def test_pictures_of_the_gallery_are_drawn(monkeypatch, tmp_path):
     """By the command that the README shows."""
     names = re.search(r"docs/draw_gallery.py (.*)", (ROOT / "README.md").read_text())[1].split()
     assert len(names) == 4 and {*names} <= {script.stem for script in SCRIPTS}
-    for folder in ("pictures", "thumbnails"):
+    for folder in ("pictures", "thumbnails", "loops"):
         (tmp_path / folder).mkdir()
     short = small((DOCS / "gallery" / "bouncing_balls.py").read_text(), most=4)
     (tmp_path / "bouncing_balls.py").write_text(short)
@@ -133,7 +150,9 @@ def test_pictures_of_the_gallery_are_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["draw_gallery.py", "bouncing_balls"])
     main()
     with Image.open(tmp_path / "thumbnails" / "bouncing_balls.png") as thumbnail:
-        assert thumbnail.size == (480, 320)
+        assert thumbnail.size == (384, 256)
+    with Image.open(tmp_path / "loops" / "bouncing_balls.webp") as loop:
+        assert loop.is_animated
     assert (tmp_path / "pictures" / "bouncing_balls.png").stat().st_size > 1000
 
 
@@ -163,6 +182,11 @@ def test_the_site_builds_strictly(tmp_path):
     assert "url=docs/index.html" in (site / "index.html").read_text()
     assert "warpbots.Simulation.rollout" in (site / "docs" / "api" / "simulation.html").read_text()
     assert "<math" in (site / "docs" / "solvers" / "mpm.html").read_text()
+    assert "url=index.html" in (site / "docs" / "gallery" / "yielding_truss.html").read_text()
+    gallery = (site / "docs" / "gallery" / "index.html").read_text()
+    cards = re.findall(r'<picture><source media="\(prefers-reduced-motion: no-pref.*? srcset="(.*?)">', gallery)
+    assert len(cards) == len(SCRIPTS) and all((site / "docs" / "gallery" / card).is_file() for card in cards)
+    assert gallery.count('loading="lazy"') == len(SCRIPTS)
     assert "largest error while falling" in (site / "tutorials" / "00_first_drop.html").read_text()
 
 

@@ -12,11 +12,13 @@ import torch
 import warpbots as wb
 from warpbots.design import hand_grammar, mounted
 
+motions = []
 figure, axes = plt.subplots(3, 4, figsize=(11, 7), layout="constrained")
 for ax, hand in zip(axes.flat, hand_grammar().sample(12, largest=15, seed=8), strict=True):
     scene = mounted(hand.assembly(), torque=0.02, damping=0.01, gravity=(0.0, 0.0, 0.0))
     sim = wb.Simulation(scene, wb.Articulated(), dt=0.02)
     motion = sim.rollout(torch.ones(20, sim.channels), 20)
+    motions.append(motion)
     *_, (_, origins, frames) = motion.poses()
     wb.view.draw(scene, ax=ax, poses=(origins, frames))
     ax.set_title(textwrap.fill(str(hand), 40), fontsize=7)

@@ -1,6 +1,6 @@
 """Throw a ball at a spot, one bounce away.
 
-The gradient passes through half a second of flight and the bounce.
+The gradient passes through half a second of flight and the bounce. The loop shows several of the attempts at once.
 """
 
 import torch
@@ -15,15 +15,13 @@ throw = torch.zeros(2, requires_grad=True)
 target = torch.tensor([0.70, 0.15])
 
 
-def fly():
-    return sim.rollout(None, steps=100, state=sim.state(velocity=throw))
+def loss():
+    tries.append(sim.rollout(None, steps=100, state=sim.state(velocity=throw)))
+    return (sim.center_of_mass(tries[-1].final) - target).square().sum()
 
 
-history = wb.fit([throw], lambda: (sim.center_of_mass(fly().final) - target).square().sum(), lr=0.1, iterations=60)
+tries = []
+history = wb.fit([throw], loss, lr=0.1, iterations=60)
 print(f"{throw.tolist()} m/s: {100 * history.loss[history.best] ** 0.5:.1f} cm off")
-motion = fly()
-camera = wb.view.Camera.around(scene, torch.cat([s.position[0] for _, s in motion.states()]).detach().numpy())
-ax = None
-for _, state in motion.states(every=20):  # all in one picture
-    ax = wb.view.draw(scene, motion.matter, state.position[0].detach().numpy(), ax, camera=camera)
-ax.figure.savefig("optimise_a_throw.png", dpi=150)
+motion = sim.rollout(None, steps=100, state=sim.state(velocity=throw))
+wb.view.film_strip(motion).save("optimise_a_throw.png")
