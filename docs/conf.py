@@ -79,18 +79,15 @@ html_static_path = ["_static"]
 html_css_files = ["site.css", "layout.css"]
 html_search_scorer = str(HERE / "search_order.js")
 templates_path = ["_templates"]
+html_show_sourcelink = False
+html_sidebars = {"**": ["guide.html"], "docs/index": []}
 html_context = {
-    "moved": {
+    "moved": {  # page -> its place, relative to the page
         "index": "docs/index.html",
         "docs/gallery/design_kept_in_usd": "beam_of_designed_stiffness.html",
         "docs/gallery/flag_in_the_wind": "cloth_over_a_moving_ball.html",
         "docs/gallery/yielding_truss": "index.html",
-    }
-}  # pages that are elsewhere: page -> its place, relative to the page
-html_additional_pages = dict.fromkeys(html_context["moved"], "redirect.html")
-html_show_sourcelink = False
-html_sidebars = {"**": ["guide.html"], "docs/index": []}
-html_context = {
+    },
     "default_mode": "auto",
     "first_row": [
         ("Install", "docs/install"),
@@ -102,6 +99,7 @@ html_context = {
         ("API", "docs/api/index"),
     ],
 }
+html_additional_pages = dict.fromkeys(html_context["moved"], "redirect.html")
 WITH_SECTIONS = (
     "docs/install", "docs/[!i]*", "docs/[ads][peo]*/*", "benchmarks/**", "usd_scenes/*", "warpbots/*", "C*",
 )  # fmt: skip
