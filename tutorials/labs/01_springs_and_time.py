@@ -5,7 +5,7 @@
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take less than a minute on one core.
 #
-# **Before.** Tutorial 02, [springs](../02_springs.ipynb).
+# **Before.** Tutorial 02, *springs*.
 #
 # ![A lattice of masses that springs join, and one cell of it](pictures/lattice.png)
 #

@@ -5,7 +5,7 @@
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take less than a minute on one core.
 #
-# **Before.** Tutorial 07, [gradients](../07_gradients.ipynb).
+# **Before.** Tutorial 07, *gradients*.
 #
 # ![States of a motion in a row, some of them kept; the gradient goes back from the loss](pictures/gradient_chain.png)
 #

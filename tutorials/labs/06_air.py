@@ -5,7 +5,7 @@
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take two minutes on one core.
 #
-# **Before.** Tutorials 03, [solvers](../03_solvers.ipynb), and 05, [projective dynamics](../05_projective_dynamics.ipynb).
+# **Before.** Tutorials 03, *solvers*, and 05, *projective dynamics*.
 #
 # ![A chamber in a soft wall; pressure acts along the normals of the wall](pictures/chamber.png)
 #

@@ -5,7 +5,7 @@
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take about a minute on one core.
 #
-# **Before.** Tutorial 05, [projective dynamics](../05_projective_dynamics.ipynb).
+# **Before.** Tutorial 05, *projective dynamics*.
 #
 # ![The cone of friction: a force inside of it sticks, one on its edge slides](pictures/contact_cone.png)
 #
