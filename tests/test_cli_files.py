@@ -17,7 +17,7 @@ from warpbots import cli
 from warpbots.scene import Box
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("train", "simulate", "info", "view", "bench", "render", "convert", "new", "sweep")
+COMMANDS = ("train", "simulate", "info", "view", "bench", "render", "convert", "new", "sweep", "lab")
 ROBOT = """<mujoco><worldbody><body pos="0 0 1"><joint name="shoulder" axis="0 1 0"/>
 <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody><actuator><motor joint="shoulder"/></actuator></mujoco>"""
 

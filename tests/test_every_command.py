@@ -20,7 +20,10 @@ RUNS = {
     "sweep": ("--over", "steps", "1", "--iterations", "1", "--parallel", "1", "--out", "sweep"),
 }
 """Words of each command that takes a scene, for as little work as it can do."""
-NO_SCENE = {"new": "it makes a project of its own scene, which its own test runs"}
+NO_SCENE = {
+    "new": "it makes a project of its own scene, which its own test runs",
+    "lab": "it reads the source of a lab, which tests/labs try",
+}
 """Commands that take no scene, and why."""
 NO_ACTUATORS = "has no actuators to train"
 SENTENCES = {

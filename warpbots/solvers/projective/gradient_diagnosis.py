@@ -42,8 +42,9 @@ def gradient_diagnosis(
             f"the adjoint of {step} is not finite after {iterations} iterations, because a force of its elements or "
             f"contacts has no finite derivative at its end: use a shorter step, or smaller loads"
         )
+    times = f"{ratio:.3g}" if ratio < 1e6 else "over 1e6"  # one that never fell is as large as a number can be
     return (
-        f"the adjoint of {step} did not converge in {max_iterations} iterations (its estimated error is {ratio:.3g} "
+        f"the adjoint of {step} did not converge in {max_iterations} iterations (its estimated error is {times} "
         f"times the largest allowed one): use a shorter step, a larger tolerance (now {tolerance:g}) or "
         f"WARPBOTS_PRECISION=float64"
     )
