@@ -53,8 +53,8 @@ def draw() -> Drawing:
     """The curves."""
     d = Drawing(
         "Laws of elasticity in a tensile test",
-        "Stress of a bar per Young's modulus over its stretch, from 0.7 to 1.8, with Poisson's ratio 0.3. At small "
-        "strains all laws agree. Saint Venant and Kirchhoff's law and Gent's law stiffen, neo-Hookean matter softens "
+        "Stress of a bar divided by Young's modulus, over its stretch from 0.7 to 1.8, with Poisson's ratio 0.3. At "
+        "small strains all laws agree. Saint Venant and Kirchhoff's law and Gent's law stiffen, neo-Hookean matter softens "
         "slightly, Hencky's law softens most.",
         400,
     )
