@@ -41,8 +41,8 @@ def draw() -> Drawing:
         "The local and the global step of projective dynamics",
         "Left: the bar as inertia and gravity alone would deform it. Middle, the local step: every "
         "element by itself returns to its shape at rest, turned but not deformed, so that gaps open between "
-        "neighbours. Right, the global step: one linear system with a constant matrix joins the elements again. Both repeat until "
-        "nothing changes.",
+        "neighbours. Right, the global step: one linear system with a constant matrix joins the elements again. Both "
+        "repeat until nothing changes.",
         306,
     )
     nodes, triangles = strip()
