@@ -71,7 +71,7 @@ class Numbers:
 
 
 def normalised(student: str) -> str:
-    """A name in lower case without accents, with one hyphen for each run of characters between letters and digits."""
+    """A name in lower case without accents; each run of characters other than letters and digits becomes a hyphen."""
     plain = unicodedata.normalize("NFKD", student).casefold()
     kept = "".join(c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
     return "-".join(kept.split())
