@@ -20,9 +20,9 @@ def draw() -> Drawing:
     d = Drawing(
         "The route of a cable",
         "Left: a cable runs through points of a finger, below its axis, to the end, where it is fixed. Right: the "
-        "cable is pulled in, and the finger bends. The tension T is the same everywhere; on each point of the route "
-        "the cable pushes with the sum of the tensions on both sides, on the last one with the tension alone. Arrows "
-        "are as long as the square root of a force.",
+        "cable is pulled in, and the finger bends. The tension T is the same everywhere. At each point of the route "
+        "the cable pushes with the sum of the tensions on both sides, at the last point with the tension alone. The "
+        "length of an arrow is proportional to the square root of the force.",
         340,
     )
     curvature = SHORTER / OFFSET  # at which the route is as long as the cable

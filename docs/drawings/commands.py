@@ -15,7 +15,7 @@ ROWS = (
 def draw() -> Drawing:
     """A file, the commands, their results."""
     d = Drawing(
-        "What the command line makes of a file",
+        "A file, the commands and their results",
         "A scene in USD, or a robot in MJCF or URDF, goes into the commands of warpbots: "
         + "; ".join(f"{name.replace(' · ', ' and ')}: {result}" for name, result in ROWS)
         + ".",

@@ -1,4 +1,4 @@
-"""Coulomb's law at two contacts: a force inside the cone of friction sticks, one on its side slides."""
+"""Coulomb's law at two contacts: a force inside the friction cone sticks, one on its side slides."""
 
 import numpy as np
 from canvas import Drawing, View
@@ -15,7 +15,7 @@ def contact_force(push: float) -> tuple[np.ndarray, float]:
 def draw() -> Drawing:
     """A block pushed gently and one pushed hard."""
     d = Drawing(
-        "The cone of friction",
+        "The friction cone",
         "Two blocks on a floor that are pushed at their centre of mass; the coefficient of friction is 0.5. Left: the "
         "push is weak, the contact force lies inside the cone, and the block sticks. Right: the push is strong, the "
         "contact force lies on the side of the cone against the motion, and the block slides.",

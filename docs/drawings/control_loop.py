@@ -7,7 +7,7 @@ from canvas import Drawing
 def draw() -> Drawing:
     """Three boxes in a circle, and the control signal as it is held over an interval."""
     d = Drawing(
-        "An observer and a controller in their loop",
+        "The loop of an observer and a controller",
         "The simulation hands its state to an observer, which computes an observation; a controller turns it into "
         "control signals between minus one and one, one for each channel, which are held for an interval while the "
         "solver takes its substeps. A gradient passes through the whole loop.",

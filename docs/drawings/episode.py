@@ -20,8 +20,8 @@ def draw() -> Drawing:
     """The circle of an episode."""
     d = Drawing(
         "An episode of an optimisation",
-        "A scene is built into a model; a rollout makes a trajectory of states; a loss compares it with the aim; the "
-        "gradient goes back through all steps and changes parameters, controls or the initial state, and the next "
+        "A scene is built into a model; a rollout makes a trajectory of states; a loss compares it with the target; "
+        "the gradient goes back through all steps and changes parameters, controls or the initial state, and the next "
         "episode begins. The example is a ball that is thrown at a target, before and after one step of Newton's "
         "method.",
         430,
@@ -47,7 +47,7 @@ def draw() -> Drawing:
             d.circle(view(p), 8, fill, colour)
     aim = view(TARGET)
     d.circle(aim, 15, "", "orange", 3).circle(aim, 4, "orange")
-    d.text(aim + (24, 6), "aim", "orange", anchor="start")
+    d.text(aim + (24, 6), "target", "orange", anchor="start")
     d.line([view(states[-1]), aim], "orange", 2.5)
     d.text((560, 190), "loss = distance²", "orange", anchor="middle")
     d.note((560, 232), "first episode", "blue").note((560, 260), "next episode", "green")

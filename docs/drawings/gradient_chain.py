@@ -10,16 +10,16 @@ def draw() -> Drawing:
     """Three rows of the same states."""
     every = round(np.sqrt(STEPS))
     d = Drawing(
-        "The chain of a gradient and its checkpoints",
+        "A gradient with checkpoints",
         f"A rollout of {STEPS} control intervals. Forward: every {every}th state is stored. Backwards: from the last "
         "checkpoint to the first, a segment is simulated again and its states are kept; the adjoint of each interval "
-        "then carries the gradient back to the start, and adds to those of parameters and controls.",
+        "then carries the gradient back to the start, and adds to the gradients of parameters and controls.",
         372,
     )
     x = 40 + (620 / STEPS) * np.arange(STEPS + 1)
     last = STEPS - every
     d.text((20, 36), "forward: every fourth state is stored", anchor="start", bold=True)
-    d.text((20, 146), "again, one segment: all its states", anchor="start", bold=True)
+    d.text((20, 146), "once more, one segment: all its states", anchor="start", bold=True)
     d.text((20, 256), "backwards: the adjoint of each step", anchor="start", bold=True)
     for k in range(STEPS):
         d.arrow((x[k] + 9, 72), (x[k + 1] - 9, 72), "grey", 1.5)

@@ -27,7 +27,7 @@ def draw() -> Drawing:
         "Exchange of impulses between matter and a rigid body",
         "Left: a rigid ball falls into particles of sand; those within reach are marked. Right: every particle that "
         "the ball approaches gets an impulse, here without friction along the normal, and the ball gets the "
-        "opposite sum, so that momentum is conserved to rounding.",
+        "opposite of their sum, so that momentum is conserved to rounding.",
         350,
     )
     rng = np.random.default_rng(3)

@@ -14,8 +14,8 @@ EXTRAS = (
 def draw() -> Drawing:
     """A stack of boxes."""
     d = Drawing(
-        "What is installed",
-        "Your program or notebook uses warpbots, a package of Python alone. warpbots uses NVIDIA Warp, which compiles "
+        "The installed packages",
+        "Your program or notebook uses warpbots, a pure Python package. warpbots uses NVIDIA Warp, which compiles "
         "kernels for the CPU or a CUDA GPU at their first use and keeps them, PyTorch for gradients, and OpenUSD for "
         "files. Extras add notebooks, robots from URDF and MJCF, tetrahedra of solids, printing and video.",
         366,

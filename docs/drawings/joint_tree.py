@@ -31,7 +31,7 @@ def draw() -> Drawing:
         "A tree of joints and its coordinates",
         "Left: a gripper whose palm slides on a rail; two fingers of two links hang from it by hinges. Right: the same "
         "as a tree of bodies. Each edge is a joint with its coordinate: a length for the slide, angles for the hinges. "
-        "All poses follow from the root to the leaves.",
+        "All poses are computed from the root to the leaves.",
         390,
     )
     view = View((60, 96), 140)

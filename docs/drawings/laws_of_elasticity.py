@@ -53,9 +53,9 @@ def draw() -> Drawing:
     """The curves."""
     d = Drawing(
         "Laws of elasticity in a tensile test",
-        "Stress of a bar per Young's modulus over its stretch, from 0.7 to 1.8, with Poisson's ratio 0.3. At small "
-        "strains all laws agree. Saint Venant and Kirchhoff's law and Gent's law stiffen, neo-Hookean matter softens "
-        "slightly, Hencky's law softens most.",
+        "Stress of a bar divided by Young's modulus, over its stretch from 0.7 to 1.8, with Poisson's ratio 0.3. At "
+        "small strains all laws agree. Saint Venant and Kirchhoff's law and Gent's law stiffen, neo-Hookean matter "
+        "softens slightly, Hencky's law softens most.",
         400,
     )
     view, scale = View((60 - 0.65 * 380, 282), 1.0), np.array([380.0, 172.0])

@@ -9,7 +9,7 @@ def draw() -> Drawing:
         "A learner and an environment of several worlds",
         "The learner sends an action for each world. The environment simulates a control interval of all worlds and "
         "returns observations, rewards, and which episodes have ended; an ended world starts anew with a random state "
-        "and random parameters. The gradient of the rewards with respect to the actions goes the same way back.",
+        "and random parameters. The gradient of the rewards with respect to the actions goes back the same way.",
         370,
     )
     d.box((20, 120), (170, 190), "sky", "blue")

@@ -39,10 +39,10 @@ def draw() -> Drawing:
     """Inertia, local step, global step."""
     d = Drawing(
         "The local and the global step of projective dynamics",
-        "Left: where inertia and gravity would lead the nodes of a bar, deformed. Middle, the local step: every "
-        "element for itself goes back to its shape at rest, turned but not deformed, so that neighbours gape. Right, "
-        "the global step: one linear system with a constant matrix joins the elements again. Both repeat until "
-        "nothing changes.",
+        "Left: the bar as inertia and gravity alone would deform it. Middle, the local step: every "
+        "element by itself returns to its shape at rest, turned but not deformed, so that gaps open between "
+        "neighbours. Right, the global step: one linear system with a constant matrix joins the elements again. Both "
+        "repeat until nothing changes.",
         306,
     )
     nodes, triangles = strip()

@@ -22,8 +22,8 @@ def draw() -> Drawing:
     d = Drawing(
         "A loss with kinks, and its mean",
         "Loss of a ball that bounces, over its initial velocity: the squared distance of its height at a given time "
-        "from an aim. Each bounce that is gained or lost is a kink, and a descent ends in the nearest valley. The mean "
-        "over slightly different throws is smooth.",
+        "from a target. Each bounce that is gained or lost is a kink, and a descent ends in the nearest valley. The "
+        "mean over slightly different throws is smooth.",
         360,
     )
     v = np.linspace(3.2, 7.4, 561)

@@ -20,8 +20,8 @@ def draw() -> Drawing:
     d = Drawing(
         "A map of space changes a shape",
         "Above: a hammer-shaped body with its mesh. Below: the same body after a map has stretched the handle between "
-        "two planes by 1.7; the head beyond the second plane moves along and keeps its shape. Nodes, masses and rest "
-        "shapes follow the map, and so does their gradient.",
+        "two planes by a factor of 1.7; the head beyond the second plane moves along and keeps its shape. Nodes, "
+        "masses and rest shapes follow the map, and so do gradients.",
         374,
     )
     k = np.arange(0, 3.61, 0.3)

@@ -1,4 +1,4 @@
-"""A fish that bends in a wave: the force of the water on each section has a component ahead."""
+"""A fish that bends in a wave: the force of the water on each section has a forward component."""
 
 import numpy as np
 from canvas import Drawing, View
@@ -32,9 +32,9 @@ def forces(x: np.ndarray, phase: float) -> tuple[np.ndarray, np.ndarray]:
 def draw() -> Drawing:
     """The fish, a moment earlier in grey, with forces."""
     d = Drawing(
-        "Why a wave that runs to the tail swims ahead",
+        "Why a fish whose wave runs to the tail swims ahead",
         "A fish from above, and in grey a moment earlier; the wave of its body runs to the tail. Each section moves "
-        "sideways through the water and is tilted, so that the drag along its normal has a component ahead. The sum "
+        "sideways through the water and is tilted, so that the drag along its normal has a forward component. The sum "
         "of all forces along the body points to the head.",
         330,
     )

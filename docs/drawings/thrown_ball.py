@@ -18,7 +18,7 @@ def draw() -> Drawing:
     d = Drawing(
         "A ball, its steps and a derivative",
         f"A ball is thrown and followed for {STEPS * STEP:.2f} s, twice: the second time {FASTER} m/s faster upwards. "
-        "Its height at the end rises by the change of velocity times the time: this is the derivative that the "
+        "Its height at the end rises by the change of velocity times the time; this time is the derivative that the "
         "simulation computes.",
         362,
     )

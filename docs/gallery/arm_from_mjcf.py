@@ -1,6 +1,6 @@
 """An arm from MJCF lifts a soft cube.
 
-MuJoCo's parser reads the arm with its gripper; a cube of foam by MPM is added to its scene. Both feel the contact.
+MuJoCo's parser reads the arm with its gripper; a cube of foam under MPM is added to its scene. Both feel the contact.
 """
 
 import dataclasses

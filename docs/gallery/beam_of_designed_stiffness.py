@@ -1,6 +1,7 @@
 """A beam whose stiffness is designed.
 
-Its tip shall hang 12 cm lower, its middle stay in place: the gradient finds Young's moduli. Yellow is stiff, blue soft.
+Its tip is to hang 12 cm lower, its middle to stay in place: the gradient finds Young's moduli. Yellow is stiff,
+blue soft.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A cube that falls on an edge.
 
 Soft rubber on a grid of 2 cm, in three dimensions. Its lower edge meets the floor first; the cube turns, bounces and
-comes to lie on a face.
+comes to rest on a face.
 """
 
 import math

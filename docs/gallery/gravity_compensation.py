@@ -1,6 +1,6 @@
-"""An arm that holds itself.
+"""An arm that holds itself up.
 
-The torques that hold an arm against gravity are the bias of its equations of motion; without them it falls.
+The torques that hold an arm against gravity are the bias forces of its equations of motion; without them it falls.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """Identify a stiffness from a motion.
 
-A beam sags under its weight. L-BFGS finds Young's modulus from the motion of its tip: guess, truth, and what is found.
+A beam sags under its weight. L-BFGS finds Young's modulus from the motion of its tip: guess, truth and result.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """An octopus before and after learning.
 
-All legs beat alike, with a table of signals that is repeated; it begins with noise. The gradient through two beats
-finds the signals with which the octopus swims upwards.
+All legs beat alike and repeat one table of signals, which starts as noise. The gradient through two beats finds
+the signals with which the octopus swims upwards.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A rover climbs a slope of sand.
 
-Sand by MPM, the rover by articulated bodies: `wb.Coupled` exchanges their impulses in every step. Gravity is tilted by
-15 degrees instead of the sand.
+Sand is MPM, the rover is articulated bodies: `wb.Coupled` exchanges their impulses in every step. Instead of the sand,
+gravity is tilted by 15 degrees.
 """
 
 import math

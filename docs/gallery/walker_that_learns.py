@@ -1,6 +1,7 @@
 """A walker learns its gait by gradient.
 
-A perceptron observes clusters of the body and a clock, and drives four muscles. One or two minutes on one core.
+A perceptron observes clusters of the body and a clock, and drives four muscles. It learns in one or two minutes on
+one core.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """A wave of water carries a soft ball.
 
-A column of water breaks, runs up the opposite wall and lifts a ball of foam. Water and foam share one grid.
+A column of water collapses, runs up the opposite wall and lifts a ball of foam. Water and foam share one grid.
 """
 
 import warpbots as wb

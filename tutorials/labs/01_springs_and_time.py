@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Lab 1. Springs and time
 #
-# **Goals.** You can say beforehand which time step an explicit method bears, how many steps an accuracy costs, and what a vibration tells about the body that vibrates.
+# **Goals.** You can say beforehand which time step an explicit method tolerates, how many steps an accuracy costs, and what a vibration tells about the body.
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take less than a minute on one core.
 #
 # **Before.** Tutorial 02, *springs*.
 #
-# ![A lattice of masses that springs join, and one cell of it](pictures/lattice.png)
+# ![A lattice of masses joined by springs, and one cell of it](pictures/lattice.png)
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it, so that your neighbour's answers are not yours.
 
@@ -31,9 +31,9 @@ mine = Numbers(student, "springs_and_time")
 # %% [markdown]
 # ## 1. The largest step
 #
-# A chain of masses $m_i$ lies on a line; the spring $k_i$ joins the masses $i$ and $i + 1$. Small displacements obey $M \ddot u = -K u$. An explicit method with the step $h$ multiplies each natural mode by a number in every step. If $h$ is too long for the fastest mode, this number is greater than 1, and the chain explodes.
+# A chain of masses $m_i$ lies on a line; the spring $k_i$ joins the masses $i$ and $i + 1$. Small displacements obey $M \ddot u = -K u$. An explicit method with the step $h$ multiplies each natural mode by a number in every step. If $h$ is too long for the fastest mode, the magnitude of this number is greater than 1, and the chain explodes.
 #
-# Here is your chain, and a function that marches it with the Verlet method and says whether it has stayed where it was.
+# Here is your chain, and a function that simulates it with the Verlet method and says whether it stays near its place.
 
 # %%
 count = 6 + int(mine.number("masses", 0.0, 4.0))
@@ -44,7 +44,7 @@ own_stiffness[mine.seed("stiff") % (count - 1)] *= mine.number("factor", 3.0, 9.
 
 
 def stays(mass, stiffness, step):
-    "Whether a chain with a random start of 1 mm is within 1 m after 4,000 steps of the Verlet method."
+    "Whether a chain with a random start of about 1 mm stays within 1 m for 4,000 steps of the Verlet method."
 
     def force(u):
         stretched = stiffness * np.diff(u)
@@ -66,7 +66,7 @@ print(f"{count} masses [kg]:", own_mass)
 print("springs [N/m]:", own_stiffness)
 
 # %% [markdown]
-# **Question 1 (4 points).** Write the function that returns the largest step [s] with which a chain stays. It has to be right for every chain, not only for yours.
+# **Question 1 (4 points).** Write the function that returns the largest stable step [s] of a chain. It has to be right for every chain, not only for yours.
 #
 # *Predict first:* two masses of 1 kg on a spring of 100 N/m. What is the largest step? (Your function should agree.)
 
@@ -104,7 +104,7 @@ check(
 # %% [markdown]
 # ## 2. The price of accuracy
 #
-# Two masses on one spring swing with the period $T = 2\pi\sqrt{\mu/k}$, $\mu = m_1 m_2 / (m_1 + m_2)$. A simulation with $n$ steps per period is off. `error(n)` is the largest error within one period, in units of the amplitude, of the integrator that is yours.
+# Two masses on one spring swing with the period $T = 2\pi\sqrt{\mu/k}$, $\mu = m_1 m_2 / (m_1 + m_2)$. A simulation with $n$ steps per period has an error. For your integrator, `error(n)` is the largest error within one period, in units of the amplitude.
 
 # %%
 integrator = ("euler", "verlet", "rk4")[mine.seed("integrator") % 3]
@@ -126,10 +126,10 @@ def error(n):
     return (swing.observation[0] - exact).abs().max().item() / 0.05
 
 
-print(f"{integrator}: {error(8):.1e} with 8 steps per period; yours to reach: {target:.1e}")
+print(f"{integrator}: {error(8):.1e} with 8 steps per period; your target: {target:.1e}")
 
 # %% [markdown]
-# **Question 2 (3 points).** What is the smallest number of steps per period with which your integrator reaches your target? Two or three calls of `error` suffice, if you know its order. The check lets an answer be some per cent off.
+# **Question 2 (3 points).** What is the smallest number of steps per period with which your integrator reaches your target? Two or three calls of `error` suffice, if you know its order. The check accepts an answer that is a few per cent off.
 
 # %% answer="steps_per_period"
 steps_per_period = ...
@@ -150,13 +150,13 @@ hint = "Halve the step: by which factor does the error fall? Then solve error(n)
 check("Question 2", lambda steps_per_period: smallest(steps_per_period), hint)
 
 # %% [markdown]
-# ## 3. What a note tells
+# ## 3. The length of a beam from its tone
 #
-# A clamped beam of rubber, 0.1 m high, has been plucked, and a camera has filmed the height of its tip. How long is the beam? Beam theory has the lowest frequency,
+# A clamped beam of rubber, 0.1 m high, has been plucked, and a camera has filmed the height of its tip. How long is the beam? Beam theory gives the lowest frequency:
 #
 # $$f_1 = \frac{1.8751^2}{2\pi L^2}\sqrt{\frac{E' h^2}{12\rho}},\qquad E' = \frac{E}{1-\nu^2}.$$
 #
-# `film(length)` makes such a record: heights [m], one each 10 ms for 10 s, with the noise of a camera.
+# `film(length)` makes such a record: heights [m], one every 10 ms for 10 s, with the noise of a camera.
 
 # %%
 modulus = mine.number("modulus", 0.8e6, 2.0e6)  # [Pa]
@@ -164,7 +164,7 @@ height, density, ratio = 0.1, 1000.0, 0.25
 
 
 def film(length, seed=0):
-    "Heights of the tip of a beam of this length [m] for 10 s, each 10 ms."
+    "Heights of the tip of a beam of this length [m], every 10 ms for 10 s."
     root = wb.shapes.Box((-1e-6, -1.0), (1e-6, 1.0))
     rubber = wb.Material(modulus, poissons_ratio=ratio, density=density)
     beam = wb.SoftBody("beam", wb.shapes.Box((0.0, 0.0), (length, height)), rubber, regions={"root": root})
@@ -204,7 +204,7 @@ def finds(length_of, length, seed):
     return abs(float(length_of(film(length, seed))) / length - 1) < 0.04
 
 
-hint = "Solve the formula for L. Which unit has your frequency, Hz or rad/s? Is E' the modulus itself?"
+hint = "Solve the formula for L. Is your frequency in Hz or in rad/s? Is E' the modulus itself?"
 check("Question 3", lambda length_of: finds(length_of, 1.0, 1), hint)
 ### BEGIN HIDDEN TESTS
 secret = [mine.number("first beam", 0.7, 1.0), mine.number("second beam", 1.0, 1.3)]
@@ -214,7 +214,7 @@ check(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 4. For how long?
+# ## 4. Long simulations
 #
 # A planet, a molecule or a walker of springs is simulated for millions of steps. Compare `euler`, `verlet` and `rk4` over a thousand periods of 10 steps: what happens to the energy? (Add cells as you need.)
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Lab 4. Gradients and their traps
 #
-# **Goals.** You can test a gradient, find the line at which a gradient is lost, and say what a gradient costs in memory.
+# **Goals.** You can test a gradient, find the line in which a gradient is lost, and say what a gradient costs in memory.
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take less than a minute on one core.
 #
@@ -30,7 +30,7 @@ torch.set_default_dtype(torch.float64)
 mine = Numbers(student, "gradients_and_traps")
 
 # %% [markdown]
-# A bar of rubber is thrown and spins. `thrown(velocity, spin)` is its start; `steps` intervals later it is somewhere.
+# A bar of rubber is thrown and spins. `thrown(velocity, spin)` is its state at the start; the motion takes `steps` control intervals.
 
 # %%
 rubber = wb.Material(youngs_modulus=mine.number("modulus", 2e4, 6e4), poissons_ratio=0.25, density=1000.0)
@@ -50,16 +50,16 @@ up = torch.tensor([1.0, mine.number("rise", 2.0, 4.0)])
 wb.view.film_strip(sim.rollout(None, steps, thrown(up, 12.0)), 4)
 
 # %% [markdown]
-# ## 1. A test that tells
+# ## 1. A test of a gradient
 #
-# If $g$ is the gradient of $f$ at $x$, the remainder $r(\epsilon) = |f(x + \epsilon d) - f(x) - \epsilon\, g\cdot d|$ falls like $\epsilon^2$ for every direction $d$. If $g$ is wrong by however little, it ends up falling like $\epsilon$. The exponent, the *order*, is the slope of $\log r$ over $\log\epsilon$.
+# If $g$ is the gradient of $f$ at $x$, the remainder $r(\epsilon) = |f(x + \epsilon d) - f(x) - \epsilon\, g\cdot d|$ falls like $\epsilon^2$ for every direction $d$. If $g$ is even slightly wrong, for small $\epsilon$ it falls only like $\epsilon$. The exponent, the *order*, is the slope of $\log r$ over $\log\epsilon$.
 #
-# **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order count. It will be tried with right gradients and with gradients that are 0.1 % wrong.
+# **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order matter. It will be tried with right gradients and with gradients that are 0.1 % wrong.
 
 
 # %% answer="taylor_order"
 def taylor_order(f, gradient, x, direction):
-    "Order at which the remainder of f falls: 2 for its gradient at x; x and direction have the same shape."
+    "Order at which the remainder of f falls, 2 for the right gradient at x; x and direction have the same shape."
     ### BEGIN SOLUTION
     sizes = [1e-3, 1e-4]
     with torch.no_grad():
@@ -71,7 +71,7 @@ def taylor_order(f, gradient, x, direction):
 
 # %% check="taylor_order" points=4
 def distance(start):
-    "How far apart the corners of the bar are at the end, for velocities at the start [m]."
+    "Distance of two opposite corners of the bar at the end [m], for velocities at the start."
     x = sim.rollout(None, steps, sim.state(velocity=start)).final.position[0]
     return (x[0] - x[-1]).norm()
 
@@ -87,7 +87,7 @@ def tells(taylor_order, f, gradient, x, direction, wrong_by):
     return abs(orders[0] - 2) < 0.15 and orders[1] < 1.6
 
 
-hint = "Rounding makes the remainder useless below 1e-16 / ε of f. What remains of f after g was taken off?"
+hint = "Rounding makes the remainder useless below 1e-16 / ε of f. What remains of f once its linear part is subtracted?"
 check("Question 1", lambda taylor_order: tells(taylor_order, distance, right, at, way, 0.5), hint)
 
 
@@ -109,7 +109,7 @@ check(
 # %% [markdown]
 # ## 2. A gradient that is lost without a word
 #
-# This loss wants the bar to come to a goal, unstretched, with little effort. Its value is right; its gradient is finite, plausible, and wrong. Compare it with a difference: by how much?
+# This loss wants the bar to come to a goal, unstretched, with little effort. Its value is right; its gradient is finite, plausible, and wrong. By how much? Compare it with a finite difference.
 
 # %%
 goal = torch.tensor([mine.number("goal x", 0.3, 0.9), mine.number("goal y", 0.2, 0.8)])
@@ -126,7 +126,7 @@ def wrong_loss(velocity):
 
 
 # %% [markdown]
-# **Question 2 (4 points).** Write `loss`: the same values, and their gradient.
+# **Question 2 (4 points).** Write `loss`, with the same values and the right gradient.
 
 
 # %% answer="loss"
@@ -167,7 +167,7 @@ check("Question 2", lambda loss: right_gradient(loss, elsewhere), f"{hint} Try a
 # %% [markdown]
 # ## 3. Memory
 #
-# The way back needs the states of the way there. `Checkpoints.every(k)` keeps every $k$-th of them, and computes the others again, $k$ at a time. `memory(k)` are the bytes of the states that are in memory at once.
+# The backward pass needs the states of the forward pass. `Checkpoints.every(k)` keeps every $k$-th of them, and computes the others again, $k$ at a time. `memory(k)` is the number of bytes of the states that are in memory at once.
 
 # %%
 length = 10 * int(mine.number("length", 20.0, 90.0))
@@ -186,7 +186,7 @@ ax.plot(ks, [memory(int(k)) / 1e3 for k in ks], lw=1)
 labels = ax.set(xlabel="k", ylabel="memory [kB]", title=f"{length} steps")
 
 # %% [markdown]
-# **Question 3 (3 points).** With which $k$ is it smallest? (One that needs at most 2 % more counts, too.) *Derive it first, then look at the figure.* And `times`: how many steps are computed in total for the gradient, forwards and again, in units of the steps of the motion, to 10 %?
+# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: how many steps are computed in total for the gradient, the first time and again, as a multiple of the steps of the motion, to 10 %?
 
 # %% answer="checkpoints"
 k = ...
@@ -203,7 +203,7 @@ def least(k):
 
 
 def computed(k):
-    "Steps that are computed, counted: all of them forwards, and each piece again before the way back through it."
+    "Steps that are computed, per step of the motion: all of them forwards, and each piece again before its way back."
     return (length + sum(min(k, length - first) for first in range(0, length, k))) / length
 
 
@@ -213,7 +213,7 @@ check("Question 3", lambda k, times: least(k) and abs(times / computed(int(k)) -
 # %% [markdown]
 # ## 4. When do you trust it?
 #
-# **Question 4 (4 points, read by a person).** A loss through ten bounces of a die has an exact gradient that points nowhere (tutorial 07). Show it for your bar, with a floor (`wb.floor(dim=2)`): for which horizon does the gradient still help, and how do you tell without knowing the answer? At most ten sentences, and one figure.
+# **Question 4 (4 points, read by a person).** A loss through ten bounces of a die has an exact gradient that leads nowhere (tutorial 07). Show it for your bar, with a floor (`wb.floor(dim=2)`): up to which horizon does the gradient still help, and how do you tell without knowing the answer? At most ten sentences, and one figure.
 
 # %% [markdown] open="trust" points=4
 # *Your answer.*

@@ -30,7 +30,7 @@ mine = Numbers(student, "air")
 # %% [markdown]
 # ## A finger with a chamber
 #
-# A bar of silicone, 12 cm long, with a long hole above its middle, which is filled with air. The wall holds its left end. Air at a pressure stretches the upper side more than the lower one, and the finger bends downwards. Pressure is a *follower load*: it acts along the normals of the walls, wherever they have moved.
+# A bar of silicone, 12 cm long, has a long hole above its middle, which is filled with air. A wall holds its left end. Air at a pressure stretches the upper side more than the lower one, and the finger bends downwards. Pressure is a *follower load*: it acts along the normals of the walls, however they have moved and turned.
 #
 # There is no gravity here, and steps are long: the solver goes from one equilibrium to the next.
 
@@ -57,14 +57,14 @@ top, bottom = (end & (abs(rest[:, 2] - height) < 1e-6) for height in (side, 0.0)
 
 
 def inflated(pressures, stiffer=1.0):
-    "The motion through some pressures [Pa], one each 0.2 s, of a finger that is stiffer by a factor."
+    "The motion under a sequence of pressures [Pa], one every 0.2 s, of a finger that is stiffer by a factor."
     control = torch.as_tensor(np.asarray(pressures) / full, dtype=torch.float32)[:, None]
     E = stiffer * sim.parameter("youngs_modulus")
     return sim.rollout(control, len(control), youngs_modulus=E)
 
 
 def bend(pressure, stiffer=1.0):
-    "By how many degrees the end of the finger has turned downwards at a pressure [Pa]."
+    "Angle by which the end of the finger has turned downwards at a pressure [Pa], in degrees."
     final = inflated([pressure] * 6, stiffer).final.position[0]
     up = final[top].mean(dim=0) - final[bottom].mean(dim=0)
     return math.degrees(math.atan2(up[0], up[2]))
@@ -121,9 +121,9 @@ hint = "Write the equilibrium with stresses in units of E. What remains of p?"
 check("Question 2", lambda second_pressure: abs(bend(second_pressure, factor) - goal) < 0.2, hint)
 
 # %% [markdown]
-# ## 3. Where the work goes
+# ## 3. The work of the air
 #
-# Whoever blows air into the chamber does the work $\int (p - p_0)\,dV$. Slowly, all of it becomes elastic energy. Here is the record of an inflation: pressures above the atmosphere [Pa], volumes [m³], and the elastic energy [J].
+# Blowing air into the chamber takes the work $\int (p - p_0)\,dV$. If this is done slowly, all of it becomes elastic energy. Here is the record of an inflation: pressures above that of the atmosphere [Pa], volumes [m³], and the elastic energy [J].
 
 # %%
 pressures = np.linspace(0.0, 0.2 * modulus, 25)
@@ -144,7 +144,7 @@ labels = ax.set(xlabel="volume [ml]", ylabel="pressure [kPa]")
 
 # %% answer="work"
 def work(pressures, volumes):
-    "The work [J] of air at some pressures above the atmosphere [Pa], where its volumes are known [m^3]."
+    "The work [J] of the air, from its pressures above that of the atmosphere [Pa] and its volumes [m^3]."
     ### BEGIN SOLUTION
     return ((pressures[1:] + pressures[:-1]) / 2 * np.diff(volumes)).sum()
     ### END SOLUTION
@@ -152,7 +152,7 @@ def work(pressures, volumes):
 
 
 # %% check="work" points=4
-hint = "A sum over pieces of the curve: which pressure acts during a piece? Are volumes in m³?"
+hint = "A sum over pieces of the curve: which pressure acts along a piece? Are volumes in m³?"
 check("Question 3", lambda work: abs(work(pressures, volumes) / (energies[-1] - energies[0]) - 1) < 0.04, hint)
 ### BEGIN HIDDEN TESTS
 line = np.sort(np.random.default_rng(mine.seed("curve")).uniform(1e-5, 3e-5, 200))
@@ -163,7 +163,7 @@ check("Question 3", lambda work: abs(work(2e9 * line, line) / known - 1) < 1e-3,
 # %% [markdown]
 # ## 4. Faster, or stronger?
 #
-# **Question 4 (4 points, read by a person).** The walls above and below the chamber are as thick as the hole is high. You may halve one of them. Which one, for more bend per pressure, and for more force at the tip per bend? Argue with moments about the neutral line; then try it (change `hole`), and explain the difference, if there is one. At most ten sentences, and one figure.
+# **Question 4 (4 points, read by a person).** The walls above and below the chamber are as thick as the hole is high. You may halve one of them. Which one would you halve for more bend per pressure, and which one for more force at the tip per bend? Argue with moments about the neutral line; then try it (change `hole`), and explain the difference, if there is one. At most ten sentences, and one figure.
 
 # %% [markdown] open="walls" points=4
 # *Your answer.*

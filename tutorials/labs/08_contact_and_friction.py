@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Lab 8. Contact and friction
 #
-# **Goals.** You can measure a coefficient of friction, predict where something stops, and say when a plate that shakes loses what lies on it.
+# **Goals.** You can measure a coefficient of friction, predict where a body stops, and say when a body slips on a shaking plate.
 #
 # **Time.** 90 minutes: 15 to read and to predict by hand, 60 for three questions, 15 for the open one. The simulations take about a minute on one core.
 #
 # **Before.** Tutorial 05, *projective dynamics*.
 #
-# ![The cone of friction: a force inside of it sticks, one on its edge slides](pictures/contact_cone.png)
+# ![The friction cone: a contact sticks if its force is inside, and slides if it is on the edge](pictures/contact_cone.png)
 #
 # Coulomb's law: as long as a contact sticks, the tangential force $f_t$ stays within the cone $|f_t| \le \mu f_n$; as soon as it slides, $|f_t| = \mu f_n$, against the motion.
 #
@@ -33,7 +33,7 @@ g = 9.81  # [m/s^2]
 # %% [markdown]
 # ## 1. A slope that measures
 #
-# A block of hard rubber lies on a table that can be tilted. `slid(tilt)` says how far [m] it has come 0.25 s after the table was tilted by this angle [rad]; `table(mu)` makes such a function for a table of any friction. Yours has the friction that is to be found.
+# A block of hard rubber lies on a table that can be tilted. `slid(tilt)` returns how far [m] the block has slid 0.25 s after the table was tilted by this angle [rad]; `table(mu)` makes such a function for a table of any friction. Your task is to find the friction of your table.
 
 # %%
 cube = wb.shapes.Box((0.0, 0.0, 0.0), (0.1, 0.1, 0.05))
@@ -64,12 +64,12 @@ slid = table(mine.number("table", 0.3, 0.8))
 tilts = np.radians([5.0, 15.0, 25.0, 35.0, 45.0])
 _, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
 ax.plot(np.degrees(tilts), [100 * slid(tilt) for tilt in tilts], "o-", ms=3, lw=1)
-labels = ax.set(xlabel="tilt [degrees]", ylabel="way in 0.25 s [cm]")
+labels = ax.set(xlabel="tilt [degrees]", ylabel="distance in 0.25 s [cm]")
 
 # %% [markdown]
 # **Question 1 (4 points).** Write the function that finds the friction of a table from at most six trials of `slid`. It will be tried on other tables, with frictions between 0.3 and 0.8. The tolerance is 0.015.
 #
-# *Predict first:* at which tilt does a block begin to slide, if $\mu = 0.5$? How far does it come in 0.25 s at 45 degrees?
+# *Predict first:* at which tilt does a block begin to slide, if $\mu = 0.5$? How far does it slide in 0.25 s at 45 degrees?
 
 
 # %% answer="friction_of"
@@ -104,7 +104,7 @@ check("Question 1", lambda friction_of: all(finds(friction_of, mu) for mu in fri
 # %% [markdown]
 # ## 2. Where does it stop?
 #
-# Your block is pushed *up* a slope, with a speed and a tilt of your own. It stops, and stays, since the slope is too flat to slide back.
+# Your block is pushed *up* a slope, with a speed and a tilt of your own. It stops and stays there, because the slope is too flat for it to slide back.
 
 # %%
 speed = mine.number("speed", 1.0, 2.0)  # [m/s]
@@ -113,7 +113,7 @@ degrees = mine.number("tilt", 5.0, 15.0)
 print(f"{speed} m/s up a slope of {degrees} degrees, friction {friction}")
 
 # %% [markdown]
-# **Question 2 (3 points).** How far [m] does it come? The tolerance is 3 %.
+# **Question 2 (3 points).** How far [m] does it slide? The tolerance is 3 %.
 
 # %% answer="way"
 way = ...  # [m]
@@ -132,11 +132,11 @@ hint = "Balance of energy: the kinetic energy pays for the height and for the wo
 check("Question 2", lambda way: abs(way / comes() - 1) < 0.03, hint)
 
 # %% [markdown]
-# ## 3. A plate that shakes
+# ## 3. A shaking plate
 #
-# A plate moves to and fro, $x = a \sin 2\pi f t$, with your amplitude; a block lies on it. If the plate shakes slowly, the block goes along. From some frequency on it slips.
+# A plate moves to and fro, $x = a \sin 2\pi f t$, with your amplitude; a block lies on it. If the plate shakes slowly, the block moves with it. Above some frequency it slips.
 #
-# `slips(f)` simulates this for three periods and says how far [m] the block was away from its place on the plate.
+# `slips(f)` simulates this for three periods and returns the largest distance [m] of the block from its place on the plate.
 
 # %%
 amplitude = mine.number("amplitude", 0.01, 0.04)  # [m]
@@ -145,7 +145,7 @@ print(f"amplitude {amplitude} m, friction {plate_friction}")
 
 
 def slips(frequency):
-    "How far a block is from its place on the plate, at most, in three periods [m]."
+    "Largest distance of a block from its place on the plate in three periods [m]."
     duration = 3.0 / frequency
     shake = wb.PrescribedMotion.sampled(
         lambda t: (amplitude * math.sin(2 * math.pi * frequency * t), 0.0, 0.0), duration, duration / 120
@@ -183,9 +183,9 @@ check("Question 3", lambda frequency: begins(float(frequency)), hint)
 # %% [markdown]
 # ## 4. To and fro, or away?
 #
-# A worm of two blocks on a spring that lengthens and shortens does not get anywhere on a plane with one friction. With friction that differs by direction, or with blocks that press down in turn, it does.
+# A worm of two blocks on a spring that lengthens and shortens does not get anywhere on a plane with uniform friction. With friction that depends on the direction, or with blocks that press down in turn, it does.
 #
-# **Question 4 (4 points, read by a person).** Why does the first one stay? Name two ways to make it crawl, estimate the way per period of each, and say which one you would build, in at most ten sentences and a sketch.
+# **Question 4 (4 points, read by a person).** Why does the first worm stay in place? Name two ways to make it crawl, estimate the distance per period of each, and say which one you would build, in at most ten sentences and a sketch.
 
 # %% [markdown] open="crawl" points=4
 # *Your answer.*

@@ -1,4 +1,4 @@
-"""What an episode is: its observation, reward, end, and random start; and the judgement of single control intervals."""
+"""The rules of an episode: observation, reward, end and random start; and the judgement of single control intervals."""
 
 import dataclasses
 import math
@@ -55,7 +55,7 @@ class Episode:
             name, whose sum is the reward.
         steps: Number of control intervals after which an episode is truncated, at least 1.
         terminated: A function of a `Transition` that returns whether the episode of each world is over, shape
-            (worlds,), bool; None if only time ends episodes, and the loss of a world.
+            (worlds,), bool; None if episodes end only by time or by the loss of a world.
         start: How fields of the state at the start are drawn, by the name of the field.
         parameters: How parameters of the model are drawn, by name; see `warpbots.Simulation.parameters`.
         goals: How goals are drawn, by name: numbers that the reward needs and the observation contains, such as the
@@ -96,7 +96,7 @@ class Judge:
         """The reward of each world, shape (worlds,), and its terms by name, each of this shape.
 
         Raises:
-            ValueError: The reward is no tensor of this shape, or a value is not finite.
+            ValueError: The reward is not a tensor of this shape, or a value is not finite.
         """
         found = self._episode.reward(transition)
         terms = dict(found) if isinstance(found, Mapping) else {"reward": found}
@@ -110,8 +110,8 @@ class Judge:
                 world = int(wrong[0])
                 raise ValueError(
                     f"Episode: {term} is {value[world].item():g} in world {world} at t = "
-                    f"{transition.age[world].item():.6g} s, and must be finite; end episodes before it is not, by "
-                    f"terminated=..., or bound it, as with torch.clamp or log1p"
+                    f"{transition.age[world].item():.6g} s, and must be finite; end episodes before that, by "
+                    f"terminated=..., or bound it, for example with torch.clamp or log1p"
                 )
         return torch.stack(list(terms.values())).sum(dim=0), terms if isinstance(found, Mapping) else {}
 
@@ -119,7 +119,7 @@ class Judge:
         """Whether the episode of each world is over, shape (worlds,), bool.
 
         Raises:
-            ValueError: The condition returned no mask of this shape.
+            ValueError: The condition did not return a mask of this shape.
         """
         if self._episode.terminated is None:
             return torch.zeros(self._worlds, dtype=torch.bool, device=transition.control.device)

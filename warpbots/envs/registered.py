@@ -19,7 +19,7 @@ def single(task: str, *, randomized: Mapping[str, Draw] | None = None, render_mo
 
     Args:
         task: Name of the task, a key of `warpbots.envs.tasks.TASKS`.
-        randomized: How parameters of the model are drawn for each episode, by name; None for those of the model.
+        randomized: How parameters of the model are drawn for each episode, by name; None for the values of the model.
         render_mode: ``"rgb_array"``, or None if nothing is drawn.
     """
     simulation, episode = TASKS[task](1)
@@ -43,7 +43,7 @@ def batch(
     Args:
         task: Name of the task, a key of `warpbots.envs.tasks.TASKS`.
         num_envs: Number of worlds.
-        randomized: How parameters of the model are drawn for each episode, by name; None for those of the model.
+        randomized: How parameters of the model are drawn for each episode, by name; None for the values of the model.
         autoreset_mode: See `SimulationVectorEnv`.
         differentiable: See `SimulationVectorEnv`.
         numpy: See `SimulationVectorEnv`.

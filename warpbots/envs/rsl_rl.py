@@ -33,7 +33,7 @@ class RslRlEnv(VecEnv):
             seed: Seed of the worlds; see `SimulationVectorEnv.reset`.
 
         Raises:
-            ValueError: The environment has other arrays or resets.
+            ValueError: The environment gives NumPy arrays, or resets in another way.
         """
         environment = fitted(environment, SimulationVectorEnv, "RslRlEnv: environment")
         if environment.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP or environment.gives_numpy:
@@ -64,8 +64,8 @@ class RslRlEnv(VecEnv):
         """One control interval.
 
         Args:
-            actions: Control signals, shape (worlds, channels). Policies of RSL-RL are not bounded, so that actions
-                beyond [-1, 1] are cut off here.
+            actions: Control signals, shape (worlds, channels). Policies of RSL-RL are not bounded, so actions
+                beyond [-1, 1] are clipped here.
 
         Returns:
             Observation; reward and whether the episode of each world is over, each of shape (worlds,); and extras:

@@ -32,7 +32,7 @@ class SimulationEnv(gymnasium.Env):
             render_mode: ``"rgb_array"``, or None if nothing is drawn.
 
         Raises:
-            ValueError: The simulation has several worlds, or see `SimulationVectorEnv`.
+            ValueError: The simulation has several worlds, or `SimulationVectorEnv` refuses an argument.
         """
         simulation = fitted(simulation, Simulation, "SimulationEnv: simulation")
         if simulation.worlds != 1:

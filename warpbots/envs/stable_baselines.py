@@ -31,7 +31,7 @@ class StableBaselinesEnv(VecEnv):
             environment: The environment, with NumPy arrays and automatic resets in the same step.
 
         Raises:
-            ValueError: The environment has other arrays or resets.
+            ValueError: The environment gives tensors, or resets in another way.
         """
         environment = fitted(environment, SimulationVectorEnv, "StableBaselinesEnv: environment")
         if environment.metadata["autoreset_mode"] is not AutoresetMode.SAME_STEP or not environment.gives_numpy:
@@ -97,7 +97,7 @@ class StableBaselinesEnv(VecEnv):
         """Set an attribute of the environment, which all worlds share.
 
         Raises:
-            ValueError: `indices` names some of the worlds only.
+            ValueError: `indices` names only some of the worlds.
         """
         if len(list(self._get_indices(indices))) != self.num_envs:
             raise ValueError("StableBaselinesEnv: worlds share all attributes; set them for all worlds, indices=None")

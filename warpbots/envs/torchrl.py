@@ -28,7 +28,7 @@ class TorchRLEnv(EnvBase):
             environment: The environment, with tensors and without automatic resets.
 
         Raises:
-            ValueError: The environment has other arrays or resets.
+            ValueError: The environment gives NumPy arrays, or resets by itself.
         """
         environment = fitted(environment, SimulationVectorEnv, "TorchRLEnv: environment")
         if environment.metadata["autoreset_mode"] is not AutoresetMode.DISABLED or environment.gives_numpy:

@@ -37,7 +37,7 @@ class SimulationVectorEnv(VectorEnv):
     ``infos`` has ``age``, the time since the start of the episode [s], ``lost``, and ``reward_terms`` by name, each
     with a mask ``_age`` and so on. With automatic resets in the same step, ``final_obs`` and ``final_info`` hold the
     last observation and infos of the worlds that ended; ``final_obs`` is one tensor of all worlds, not an array of
-    objects, and ``_final_obs`` says which rows are meant.
+    objects, and the mask ``_final_obs`` marks the rows that are valid.
 
     Attributes:
         simulation: The simulation.
@@ -77,8 +77,8 @@ class SimulationVectorEnv(VectorEnv):
             render_mode: ``"rgb_array"``, or None if nothing is drawn.
 
         Raises:
-            ValueError: An argument is of the wrong type, the scene has no actuators, the observation is no tensor of
-                shape (worlds, features), or the state or model has none of the names that are drawn.
+            ValueError: An argument is of the wrong type, the scene has no actuators, the observation is not a tensor
+                of shape (worlds, features), or the state or the model does not have a name that is drawn.
         """
         simulation, episode = (
             fitted(simulation, Simulation, "SimulationVectorEnv: simulation"),
@@ -86,8 +86,8 @@ class SimulationVectorEnv(VectorEnv):
         )
         if not simulation.channels:
             raise ValueError(
-                f"SimulationVectorEnv: scene {simulation.scene.name!r} has no actuators, so that there is nothing to "
-                f"act on; give it Scene(actuators=[...])"
+                f"SimulationVectorEnv: scene {simulation.scene.name!r} has no actuators, so there is nothing to act "
+                f"on; give it Scene(actuators=[...])"
             )
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"SimulationVectorEnv: render_mode must be 'rgb_array' or None, got {shown(render_mode)}")

@@ -43,7 +43,7 @@ class WorldsObservation:
             age: Time since the start of the episode [s], shape (worlds,).
 
         Raises:
-            ValueError: An observer returned no tensor of this shape, or a value is not finite.
+            ValueError: An observer did not return a tensor of this shape, or a value is not finite.
         """
         found = []
         for part in self._parts:

@@ -38,7 +38,7 @@ def graded(lab: Lab) -> Any:
 def nbgrader(lab: Lab) -> Any:
     """The source notebook for ``nbgrader generate_assignment``.
 
-    Its cells have the metadata of nbgrader: what is graded, by how many points, and what is locked.
+    Its cells have the metadata of nbgrader: which cells are graded, with how many points, and which are locked.
     """
     notebook = _notebook(lab, lambda cell: cell.source)
     for cell in notebook.cells:

@@ -124,7 +124,7 @@ def _grade_one(student: str, path: Path, lab: Lab, timeout: float) -> Grade:
         return Grade(student, nothing, {}, [f"{path.name} cannot be read as a notebook: {fault}"], forms.graded(lab))
     notebook, remarks = _put_together(lab, theirs)
     if (name := _name_in(notebook)) not in (None, student):
-        said = f"the notebook has the name {name!r}: of another student, or not the one under which it was handed in"
+        said = f"the notebook has the name {name!r}, which is not the name under which it was handed in"
         return Grade(student, nothing, {}, [*remarks, said], notebook)
     remarks += _run(notebook, path.parent, student, timeout)
     cells = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
@@ -153,7 +153,7 @@ def _put_together(lab: Lab, theirs: Any) -> tuple[Any, list[str]]:
         if key is None:
             further.setdefault(last, []).append(cell)
         elif key in of_student:
-            remarks.append(f"cell {key} is there twice; the first one counts")
+            remarks.append(f"cell {key} occurs twice; the first one counts")
         else:
             of_student[key], last = cell, key
             order.append(key)

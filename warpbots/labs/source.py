@@ -37,7 +37,7 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class Lab:
-    """A lab as its source has it.
+    """A lab, as read from its source.
 
     Attributes:
         name: Name of the lab: the name of the file without its ending.
@@ -61,8 +61,8 @@ def read(path: str | Path) -> Lab:
     Raises:
         ImportError: jupytext is not installed.
         OSError: The file cannot be read.
-        ValueError: An answer has no check, or a check no answer; a name is used twice or is none; points are missing; a
-            block is not closed; or there is no question.
+        ValueError: An answer has no check, or a check no answer; a name is used twice or is not valid; points are
+            missing; a block is not closed; or there is no question.
     """
     path = Path(path)
     if path.suffix != ".py":
@@ -78,12 +78,12 @@ def read(path: str | Path) -> Lab:
 
 
 def role(cell: Any) -> tuple[str, str] | None:
-    """What a cell is, ``answer``, ``check`` or ``open``, and the name of its question; None for other cells."""
+    """The role of a cell, ``answer``, ``check`` or ``open``, and the name of its question; None for other cells."""
     return next(((kind, cell.metadata[kind]) for kind in ("answer", "check", "open") if kind in cell.metadata), None)
 
 
 def without(block: str, text: str) -> str:
-    """A text without its blocks of a name, `SOLUTION` or `HIDDEN`."""
+    """A text without its blocks of one kind, `SOLUTION` or `HIDDEN`."""
     kept, inside = [], False
     for line in text.splitlines():
         if _marker(line) == ("BEGIN", block):
@@ -139,7 +139,7 @@ def _questions(path: Path, cells: list[Any]) -> list[Question]:
             raise ValueError(f"{path}: there are two questions {name!r}; give each a name of its own")
         points = cell.metadata.get("points")
         if not isinstance(points, int) or points < 1:
-            raise ValueError(f'{path}: {kind}="{name}" has points={points!r}; write points= with a number from 1 up')
+            raise ValueError(f'{path}: {kind}="{name}" has points={points!r}; write points= with an integer above 0')
         questions.append(Question(name, points, kind == "open"))
     if waiting is not None:
         raise ValueError(f'{path}: answer="{waiting}" has no check; put a cell check="{waiting}" with points below it')

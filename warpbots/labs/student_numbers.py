@@ -17,8 +17,8 @@ class Numbers:
         lab: Name of the lab.
 
     Raises:
-        ValueError: The name is empty. Or, while grading: the notebook has the name of another student than the one who
-            handed it in.
+        ValueError: The name is empty. Or, while grading: the name in the notebook is not the name of the student
+            who handed it in.
 
     A grader knows who handed a notebook in: from the environment variable ``WARPBOTS_STUDENT``, or, under nbgrader,
     from the name of the folder. A notebook with a neighbour's name is then refused instead of graded with the
@@ -42,7 +42,7 @@ class Numbers:
     def number(self, name: str, low: float, high: float, digits: int = 2) -> float:
         """A number between `low` and `high` that belongs to the student, rounded to `digits` significant digits.
 
-        It depends on the student, the lab, and `name`, and on nothing else: a further question does not change it.
+        It depends on the student, the lab, and `name`, and on nothing else: adding a question does not change it.
 
         Args:
             name: Name of the number, such as "mass".
@@ -71,7 +71,7 @@ class Numbers:
 
 
 def normalised(student: str) -> str:
-    """A name in lower case without accents, with a hyphen for each run of other characters than letters and digits."""
+    """A name in lower case without accents; each run of characters other than letters and digits becomes a hyphen."""
     plain = unicodedata.normalize("NFKD", student).casefold()
     kept = "".join(c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
     return "-".join(kept.split())

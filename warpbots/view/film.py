@@ -54,7 +54,7 @@ def film_strip(
         world: Index of the world.
         cut: A shape, only in 3D. Soft matter that is inside this shape at rest is not drawn, so that bones become
             visible. None to draw all matter.
-        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         An image with a width of 1200 pixels, which a notebook displays; ``.save("strip.png")`` writes the image to a
@@ -109,7 +109,7 @@ def animate(
         seconds: Duration of the film [s]; None for the duration of the motion (real time).
         width: Width of the picture, or height of the picture if it is taller than wide [pixels].
         world: Index of the world.
-        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         `path`.

@@ -92,7 +92,7 @@ def save_html(
             and at most 40 MB.
         world: Index of the world.
         note: A line of text that is shown above the motion.
-        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         `path`.

@@ -39,7 +39,7 @@ class Motion:
         skins: Skins of the bodies that have a skin, see `warpbots.surfaces.skin.skins_of`.
         obstacles: Displacements of the obstacles from their places in the scene, see `Trajectory.obstacle_poses`; the
             first axis of the arrays is n_frames. None if no obstacle changes its place.
-        goals: Points that are marked, such as those that a body has to reach [m], shape (n, dim); None for none.
+        goals: Points that are marked, such as the goal of a task [m], shape (n, dim); None for none.
     """
 
     scene: Scene

@@ -81,7 +81,7 @@ def show(
         trajectory: The motion; it is simulated again.
         every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states.
         world: Index of the world.
-        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Raises:
         ValueError: `every` is below 1, there is no such world, or `goal` has the wrong shape.

@@ -75,7 +75,7 @@ def draw(
             visible. None to draw all matter.
         obstacles: Displacements of the obstacles from their places in the scene, as in `Trajectory.obstacle_poses`:
             positions [m], shape (n_obstacles, 3), and rotations, shape (n_obstacles, 3, 3); None for those at time 0.
-        goal: Points that a task wants to be reached [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
 
     Returns:
         The axes.

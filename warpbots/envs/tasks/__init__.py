@@ -1,4 +1,4 @@
-"""Tasks with fixed versions: the numbers of one of them never change, and a change makes a new version.
+"""Tasks with fixed versions: the numbers in a version never change; a change makes a new version.
 
 A task is a function of the number of worlds that returns a simulation and the rules of an episode.
 """

@@ -1,4 +1,4 @@
-"""Ant: a rigid robot of eight motors, loaded from a MJCF file."""
+"""Ant: a rigid robot with eight motors, loaded from an MJCF file."""
 
 import dataclasses
 from pathlib import Path
@@ -23,10 +23,11 @@ _LOW, _HIGH = 0.27, 1.0
 
 
 def ant(worlds: int) -> tuple[Simulation, Episode]:
-    """Run along x for 15 seconds; the reward is that of the ant of short-horizon actor critic (Xu et al. 2022).
+    """Run along x for 15 seconds, with the reward of the ant in short-horizon actor-critic (Xu et al. 2022).
 
-    It is the speed forwards [m/s], a tenth of the cosine between the axis of the torso and the vertical, the cosine
-    between its front and x, and the height above the lowest allowed one [m]. An episode ends if the torso is too low.
+    The reward is the sum of the forward speed [m/s], a tenth of the cosine of the angle between the axis of the torso
+    and the vertical, the cosine of the angle between its front and x, and its height above the lowest allowed one [m].
+    An episode ends if the torso is too low or too high.
     """
     scene = load(
         Path(__file__).with_name("ant.xml"), obstacles=[floor(friction=1.0)], keyframe="standing", self_contact=False

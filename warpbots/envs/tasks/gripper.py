@@ -25,9 +25,9 @@ _FRICTION = 0.8
 
 
 def gripper(worlds: int) -> tuple[Simulation, Episode]:
-    """Lift a cube and keep it up for two seconds: its height is rewarded.
+    """Lift a cube and keep it up for two seconds: its height is rewarded, and effort costs little.
 
-    The cube lies at a random place across the fingers. A servo moves the hand up and down, and a force closes each
+    The cube lies at a random place between the fingers. A servo moves the hand up and down, and a force closes each
     finger.
     """
     half, x = 0.5 * _CUBE, 0.5 * _CUBE + _OPEN

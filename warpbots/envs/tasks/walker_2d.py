@@ -18,8 +18,8 @@ def walker_scene() -> Scene:
     """The 2D walker of ChainQueen's appendix C: two legs, with a vertical muscle in every half of a leg.
 
     The paper's dimensionless numbers (robot 0.3 long, E 10, density 1, stress 2) become silicone of 20 kPa that is
-    0.3 m long. The muscles pull with a tenth of E, half of what the paper's do: a fifth folds the legs and most gaits
-    learnt with it end in a fall.
+    0.3 m long. The muscles pull with a tenth of E, half as much as in the paper: a fifth of E folds the legs, and most
+    gaits learnt with it end in a fall.
     """
     legs = {
         "left_leg_back": Box((0.20, 0.00), (0.25, 0.10)),

@@ -27,8 +27,8 @@ def motion_data(motion: Motion, note: str = "") -> str:
 
     The arrays follow one another: the geometry of `BrowserScene`; low bytes and then high bytes of all vertices; their
     colours; positions and rotations of the rigid bodies and obstacles, float32. Coordinates of vertices are divided
-    into 65,535 steps. Vertices and colours are stored as differences from the frame before, which become small by
-    compression where little moves.
+    into 65,535 steps. Vertices and colours are stored as differences from the frame before, which compress well
+    where little moves.
 
     Args:
         motion: The motion.

@@ -75,7 +75,7 @@ class BrowserScene:
         soft: Meshes of the soft bodies.
         rigid: Meshes of the rigid bodies, in the order of `Scene.rigid`, and of the obstacles; None for invisible ones.
         radius: Radii of the particles [m], shape (n_particles,).
-        camera: The view from which a browser begins.
+        camera: The first view in the browser.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class BrowserScene:
             matter: All soft matter at rest, in the form that is drawn.
             skins: Skins of the bodies that have a skin.
             solids: Surfaces of all rigid bodies.
-            camera: The view from which a browser begins.
+            camera: The first view in the browser.
             obstacles: Displacements of the obstacles from their places at some moments, all of which must be in view;
                 the first axis of the arrays is the moment.
             reach: How far the ground reaches beyond the box of the camera, relative to the longest edge of this box.
@@ -261,7 +261,7 @@ class BrowserScene:
         return np.array(ends)
 
     def keep(self, particles: np.ndarray) -> None:
-        """Leave out all particles but some, such as those that are shown at least once.
+        """Keep only some of the particles, such as those that are shown at least once.
 
         Args:
             particles: Whether each particle of `radius` is kept, shape (n_particles,), bool.
