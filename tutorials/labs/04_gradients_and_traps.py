@@ -54,7 +54,7 @@ wb.view.film_strip(sim.rollout(None, steps, thrown(up, 12.0)), 4)
 #
 # If $g$ is the gradient of $f$ at $x$, the remainder $r(\epsilon) = |f(x + \epsilon d) - f(x) - \epsilon\, g\cdot d|$ falls like $\epsilon^2$ for every direction $d$. If $g$ is even slightly wrong, for small $\epsilon$ it falls only like $\epsilon$. The exponent, the *order*, is the slope of $\log r$ over $\log\epsilon$.
 #
-# **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order matter. It will be tried with right gradients and with gradients that are 0.1 % wrong.
+# **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order matter. It will be tried with right gradients and with gradients that are 10 % wrong.
 
 
 # %% answer="taylor_order"
@@ -87,7 +87,7 @@ def tells(taylor_order, f, gradient, x, direction, wrong_by):
     return abs(orders[0] - 2) < 0.15 and orders[1] < 1.6
 
 
-hint = "Rounding makes the remainder useless below 1e-16 / ε of f. What remains of f once its linear part is subtracted?"
+hint = "Rounding makes a remainder below 1e-16 of f useless. What remains of f once its linear part is subtracted?"
 check("Question 1", lambda taylor_order: tells(taylor_order, distance, right, at, way, 0.5), hint)
 
 
