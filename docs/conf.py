@@ -69,6 +69,7 @@ autodoc_preserve_defaults = True
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
 maximum_signature_line_length = 80
 
 html_math_renderer = "mathml"

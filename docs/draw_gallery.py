@@ -48,6 +48,7 @@ class Look:
         columns: Number of columns of the pictures; None for a single row.
         in_turn: Whether the motions are shown one after another, instead of side by side.
         overlaid: Whether all motions are drawn into one picture, instead of side by side.
+        each: Whether each motion fills its picture; otherwise all have one scale.
         span: Shares of the motion at which the loop begins and ends.
         still: Share of the loop that is shown to readers who ask for less motion.
         cut: Shape at rest of the soft matter that is left out.
@@ -62,6 +63,7 @@ class Look:
     columns: int | None = None
     in_turn: bool = False
     overlaid: bool = False
+    each: bool = False
     span: tuple[float, float] = (0.0, 1.0)
     still: float = 0.5
     cut: wb.shapes.Shape | None = None
@@ -82,13 +84,14 @@ LOOKS = {
     "gripper_carries_a_ball": Look(view=(-62.0, 8.0)),
     "hand_from_mjcf": Look(still=1.0),
     "hand_that_grows": Look(("motions",), in_turn=True, view=(-62.0, 35.0), still=1.0),
-    "hands_from_a_grammar": Look(("motions",), range(6), columns=3, still=0.8),
+    "hands_from_a_grammar": Look(("motions",), range(5, 11), columns=3, each=True, still=1.0),
     "identify_stiffness": Look(("guess", "truth", "motion"), overlaid=True, still=1.0),
     "one_finger_three_solvers": Look(("motions",), view=(-90.0, 10.0)),
     "optimise_a_throw": Look(("tries",), range(0, 60, 6), overlaid=True, still=0.8),
     "pneumatic_finger": Look(still=1.0),
     "octopus_before_and_after": Look(("before", "motion"), still=1.0),
     "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0, frames=24),
+    "trunk_reaches_a_ball": Look(("tries",), range(1, 8, 2), in_turn=True, still=1.0),
     "worlds_of_stiffness": Look(worlds=5),
 }
 """Looks of the scripts that differ from the usual one."""
@@ -145,18 +148,19 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
     columns = 1 if together else look.columns or len(panels)
     rows = 1 if together else -(-len(panels) // columns)
     width, height = SIZE[0] // columns, SIZE[1] // rows
-    camera = common([camera_of(motion, look) for motion, _ in panels])
-    aspect = width / height
-    camera = dataclasses.replace(camera, window=filled(*camera.window, aspect))
-    rough = list(pictures_of(panels, camera, (width, height), look, range(0, look.frames, 5)))
-    camera = dataclasses.replace(camera, window=filled(*seen(camera, [p for moment in rough for p in moment]), aspect))
+    cameras = [camera_of(motion, look) for motion, _ in panels]
+    groups = [[k] for k in range(len(panels))] if look.each else [[*range(len(panels))]]
+    for group in groups:
+        fitted = closer([panels[k] for k in group], common([cameras[k] for k in group]), (width, height), look)
+        for k in group:
+            cameras[k] = fitted
     frames, count = [], len(panels)
     if look.in_turn:
         for i, panel in enumerate(panels):
             moments = [k * count % look.frames for k in range(look.frames) if k * count // look.frames == i]
-            frames += [picture for (picture,) in pictures_of([panel], camera, SIZE, look, moments)]
+            frames += [picture for (picture,) in pictures_of([panel], cameras[:1], SIZE, look, moments)]
         return frames
-    for pictures in pictures_of(panels, camera, (width, height), look, range(look.frames)):
+    for pictures in pictures_of(panels, cameras, (width, height), look, range(look.frames)):
         if look.overlaid:
             frames.append(functools.reduce(ImageChops.darker, pictures))
             continue
@@ -167,15 +171,25 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
     return frames
 
 
+def closer(
+    panels: Sequence[tuple[Motion, np.ndarray | None]], camera: wb.view.Camera, size: tuple[int, int], look: Look
+) -> wb.view.Camera:
+    """The view whose window is no larger than what is ever seen in it."""
+    aspect = size[0] / size[1]
+    camera = dataclasses.replace(camera, window=filled(*camera.window, aspect))
+    rough = list(pictures_of(panels, [camera] * len(panels), size, look, range(0, look.frames, 5)))
+    return dataclasses.replace(camera, window=filled(*seen(camera, [p for moment in rough for p in moment]), aspect))
+
+
 def pictures_of(
     panels: Sequence[tuple[Motion, np.ndarray | None]],
-    camera: wb.view.Camera,
+    cameras: Sequence[wb.view.Camera],
     size: tuple[int, int],
     look: Look,
     moments: Iterable[int],
 ) -> Iterator[list[Image.Image]]:
     """The pictures of all panels at each of several moments."""
-    stages = [stage_of(motion, camera, size, look) for motion, _ in panels]
+    stages = [stage_of(motion, camera, size, look) for (motion, _), camera in zip(panels, cameras, strict=True)]
     for k in moments:
         yield [shot(stage, motion, k, value) for (motion, value), stage in zip(panels, stages, strict=True)]
 

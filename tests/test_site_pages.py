@@ -24,7 +24,7 @@ QUERIES = {
 """Words, and the page that is among the first three results."""
 RECORDS = ("CHANGELOG", "benchmarks/", "docs/design/")
 READ = """(() => {
-    const seen = [...document.querySelectorAll("article pre")].filter(block => block.offsetParent);
+    const seen = [...document.querySelectorAll("article pre, article .formula")].filter(block => block.offsetParent);
     const column = document.querySelector("#pst-primary-sidebar");
     return {
         cut: seen.filter(block => block.scrollWidth > block.clientWidth + 1).map(block => block.innerText),
@@ -70,7 +70,7 @@ def complaints(events):
 
 
 def test_pages_are_whole(site, page):
-    """At 1280 and at 390 pixels; only in narrow windows a block of code may have to be scrolled."""
+    """At 1280 and at 390 pixels; only in narrow windows may code or a formula have to be scrolled."""
     found = {}
     for file in sorted(site.rglob("*.html")):
         name = file.relative_to(site).as_posix()

@@ -11,6 +11,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from myst_parser.parsers.sphinx_ import MystParser
+from sphinx.addnodes import toctree
 from sphinx.application import Sphinx
 
 FOLDER = Path(__file__).resolve().parents[1] / "gallery"
@@ -99,14 +100,24 @@ class Cards(Directive):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """A container with one card for each name."""
+        """A container with one card for each name, and their entries in the list of all pages."""
+        environment = self.state.document.settings.env
         cards = nodes.container(classes=["gallery"])
-        for name in filter(None, map(str.strip, self.content)):
+        names = [*filter(None, map(str.strip, self.content))]
+        for name in names:
             script = FOLDER / f"{name}.py"
-            self.state.document.settings.env.note_dependency(str(script))
+            environment.note_dependency(str(script))
             title, _ = title_and_text(script)
             link = nodes.reference("", "", internal=True, refuri=f"{name}.html")
             link += moving(name, title)
             link += nodes.inline("", title)
             cards += nodes.paragraph("", "", link)
-        return [cards]
+        return [cards, nodes.compound("", listed(environment.docname, names), classes=["toctree-wrapper"])]
+
+
+def listed(page: str, names: list[str]) -> toctree:
+    """Scripts as pages below a section of a page beside them."""
+    files = [posixpath.join(posixpath.dirname(page), name) for name in names]
+    options = {"caption": None, "glob": False, "hidden": True, "includehidden": False, "titlesonly": True}
+    entries = [(None, file) for file in files]
+    return toctree("", parent=page, entries=entries, includefiles=files, maxdepth=1, numbered=0, **options)
