@@ -17,7 +17,7 @@ def draw() -> Drawing:
         "The installed packages",
         "Your program or notebook uses warpbots, a pure Python package. warpbots uses NVIDIA Warp, which compiles "
         "kernels for the CPU or a CUDA GPU at their first use and keeps them, PyTorch for gradients, and OpenUSD for "
-        "files. Extras add notebooks, robots from URDF and MJCF, tetrahedra of solids, printing, reinforcement learning and labs.",
+        "files. Extras add notebooks, robots from URDF and MJCF, tetrahedra of solids, printing, learning and labs.",
         366,
     )
     d.labelled((20, 20), (450, 56), "your notebook, your program", "wash", "grey")
