@@ -9,6 +9,7 @@ import time
 import pytest
 
 PROGRAM = """
+import signal
 import sys
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ import warp as wp
 import warpbots as wb
 
 wp.config.log_level = wp.LOG_WARNING
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background processes ignore it
 matter = wb.SoftBody("block", wb.shapes.Box((0, 0, 0), (1, 1, 1)), wb.Material(1e5, 0.25))
 scene = wb.Scene([matter], obstacles=[wb.floor(-0.1)], domain=((-1, -1, -0.2), (2, 2, 2)))
 solver = {{"springs": wb.MassSpring(1 / 14), "mpm": wb.MPM(1 / 8)}}[{solver!r}]
