@@ -1,5 +1,6 @@
 """Grading: every notebook that was handed in is run with the hidden tests of its lab."""
 
+import asyncio
 import csv
 import dataclasses
 import os
@@ -204,7 +205,7 @@ def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]
         resources={"metadata": {"path": str(folder)}},
     )  # fmt: skip
     try:
-        client.execute(env=os.environ | _GRADING | {"WARPBOTS_STUDENT": student})
+        asyncio.run(client.async_execute(env=os.environ | _GRADING | {"WARPBOTS_STUDENT": student}))
     except DeadKernelError:
         ended = next((c.id for c in notebook.cells if c.cell_type == "code" and c.execution_count is None), "the end")
         return [f"the kernel ended at cell {ended}: out of memory, or a crash; later cells have no points"]
