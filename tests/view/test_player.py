@@ -269,6 +269,8 @@ def test_without_repeat_it_stops_at_the_end(browser, player):
     player.until(lambda s: s["repeats"] == "false" and s["rate"] == 4.0)
     player.click("play")
     player.until(lambda s: not s["playing"] and s["time"] == s["last"])
+    for _ in range(9):
+        browser.key("<", 188, "<")  # slowly, so that it is seen on its way
     player.click("play")  # once more, from the start
     player.until(lambda s: s["time"] < s["last"])
 
