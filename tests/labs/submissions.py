@@ -11,13 +11,17 @@ LABS = sorted((Path(__file__).parents[2] / "tutorials" / "labs").glob("*.py"))
 
 def submission(lab, student, answers=None):
     """A student's notebook: with a name, and with answers by question; None leaves a blank, and the others are right."""
-    notebook = forms.student(lab)
-    right = {cell.id: cell.source for cell in forms.solution(lab).cells}
+    return filled_in(forms.student(lab), lab, student, answers or {})
+
+
+def filled_in(notebook, lab, student, answers):
+    """A notebook that was handed out, by us or by a grader, with a name and answers as in `submission`."""
     for cell in notebook.cells:
         if forms.is_of_the_student(cell):
             cell.source = f'student = "{student}"'
         if "answer" in cell.metadata:
-            answer = (answers or {}).get(cell.metadata["answer"], right[cell.id])
+            name = cell.metadata["answer"]
+            answer = answers[name] if name in answers else solution_of(lab, name)
             cell.source = cell.source if answer is None else answer
     return notebook
 
@@ -39,4 +43,4 @@ def solution_of(lab, name):
     return next(cell.source for cell in forms.solution(lab).cells if cell.metadata.get("answer") == name)
 
 
-__all__ = ["LABS", "hand_in", "questions", "solution_of", "source", "submission"]
+__all__ = ["LABS", "filled_in", "hand_in", "questions", "solution_of", "source", "submission"]

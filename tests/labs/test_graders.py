@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from PIL import Image
-from submissions import questions, solution_of
+from submissions import filled_in, questions
 from test_labs import SMALL
 
 from warpbots.labs import Numbers, forms, source
@@ -49,18 +49,6 @@ def run(*words, folder, **environment):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def fill_in(lab, blank, student, answers):
-    """The notebook that a grader handed out, with a name and answers."""
-    notebook = nbformat.read(blank, 4)
-    for cell in notebook.cells:
-        if forms.is_of_the_student(cell):
-            cell.source = f'student = "{student}"'
-        if "answer" in cell.metadata:
-            name = cell.metadata["answer"]
-            cell.source = answers.get(name, solution_of(lab, name)) or cell.source
-    return notebook
-
-
 def test_nbgrader(course):
     pytest.importorskip("nbgrader")
     folder, lab = course[0] / "nbgrader", course[1]
@@ -70,7 +58,7 @@ def test_nbgrader(course):
     for student, (answers, _) in answers_and_points().items():
         path = folder / "submitted" / student / "small" / "small.ipynb"
         path.parent.mkdir(parents=True)
-        nbformat.write(fill_in(lab, blank, student, answers), path)
+        nbformat.write(filled_in(nbformat.read(blank, 4), lab, student, answers), path)
     run("nbgrader", "autograde", "small", folder=folder)
     run("nbgrader", "export", folder=folder)
     table = {
@@ -89,7 +77,7 @@ def test_otter(course):
     (autograder,) = (folder / "made" / "autograder").glob("*.zip")
     for student in ("ada", "eve"):
         answers, points = answers_and_points()[student]
-        nbformat.write(fill_in(lab, blank, student, answers), folder / f"{student}.ipynb")
+        nbformat.write(filled_in(nbformat.read(blank, 4), lab, student, answers), folder / f"{student}.ipynb")
         out = folder / student
         out.mkdir()
         words = ["run", "-a", str(autograder), "-o", str(out), f"{student}.ipynb"]

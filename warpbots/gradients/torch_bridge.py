@@ -205,7 +205,7 @@ def _refuse(found: Found, shapes: dict[str, tuple[int, ...]], why: Callable[[], 
     seeds, results = found[: -len(shapes)], found[-len(shapes) :]
     if not any(map(flaw, results)):
         return
-    cause = why()
+    cause = why()  # asked in any case, because a solver forgets with its answer what it has recorded
     if any(map(flaw, seeds)):
         cause = "the gradient of the loss itself is not finite: check its weights"
     for (name, shape), mark in zip(shapes.items(), results, strict=True):

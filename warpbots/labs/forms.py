@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from warpbots.labs.source import HIDDEN, SOLUTION, Lab, role, without
+from warpbots.labs.source import HIDDEN, SOLUTION, Lab, role, unmarked, without
 from warpbots.output_files import replacing
 
 __all__ = ["FORMS", "graded", "is_of_the_student", "nbgrader", "otter", "solution", "student", "write"]
@@ -27,12 +27,12 @@ def student(lab: Lab) -> Any:
 
 def solution(lab: Lab) -> Any:
     """The notebook with all answers and tests, without markers and blanks."""
-    return _notebook(lab, lambda cell: _unmarked(_answered(cell)))
+    return _notebook(lab, lambda cell: unmarked(_answered(cell)))
 
 
 def graded(lab: Lab) -> Any:
     """The notebook of students with the hidden tests, into which `grade` puts their answers."""
-    return _notebook(lab, lambda cell: _unmarked(without(SOLUTION, cell.source)))
+    return _notebook(lab, lambda cell: unmarked(without(SOLUTION, cell.source)))
 
 
 def nbgrader(lab: Lab) -> Any:
@@ -42,17 +42,17 @@ def nbgrader(lab: Lab) -> Any:
     """
     notebook = _notebook(lab, lambda cell: cell.source)
     for cell in notebook.cells:
+        if is_of_the_student(cell):
+            continue
         kind, name = role(cell) or (None, cell.id)
         cell.metadata["nbgrader"] = {
             "schema_version": 3,
             "grade_id": f"{kind}-{name}" if kind else name,
             "grade": kind in ("check", "open"),
             "solution": kind in ("answer", "open"),
-            "locked": kind in ("check", None) and not is_of_the_student(cell),
+            "locked": kind in ("check", None),
             "task": False,
         } | ({"points": cell.metadata["points"]} if kind in ("check", "open") else {})
-        if kind is None and not cell.metadata["nbgrader"]["locked"]:
-            del cell.metadata["nbgrader"]  # the cell with the name
     return notebook
 
 
@@ -61,21 +61,22 @@ def otter(lab: Lab) -> Any:
 
     A hidden test runs the check of the lab and prints nothing, whatever messages the check has.
     """
+    from nbformat.v4 import new_code_cell
+    from nbformat.v4 import new_raw_cell as raw
+
     notebook = _notebook(lab, lambda cell: without(HIDDEN, cell.source))
-    checks = {cell.metadata["check"]: cell for cell in lab.cells if "check" in cell.metadata}
-    raw: Callable[[str], Any] = _new("raw")
+    checks = {cell.metadata["check"]: unmarked(cell.source) for cell in lab.cells if "check" in cell.metadata}
+    points = {question.name: question.points for question in lab.questions}
     cells = [raw(f"# ASSIGNMENT CONFIG\nname: {lab.name}\ninit_cell: false\nexport_cell: false\nrun_tests: false")]
     for cell in notebook.cells:
         match role(cell):
             case "answer", name:
-                points = checks[name].metadata["points"]
                 cell.source = re.sub(r"### (BEGIN|END) SOLUTION", _otter_marker, cell.source)
-                test = _new("code")(f"# HIDDEN\n{_silent(_unmarked(checks[name].source))}")
-                cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points}"), raw("# BEGIN SOLUTION"), cell]
+                test = new_code_cell(f"# HIDDEN\n{_silent(checks[name])}")
+                cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points[name]}"), raw("# BEGIN SOLUTION"), cell]
                 cells += [raw("# END SOLUTION"), raw("# BEGIN TESTS"), test, raw("# END TESTS"), raw("# END QUESTION")]
             case "open", name:
-                points = cell.metadata["points"]
-                cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points}\nmanual: true")]
+                cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points[name]}\nmanual: true")]
                 cells += [raw("# BEGIN SOLUTION"), cell, raw("# END SOLUTION"), raw("# END QUESTION")]
             case _:
                 cells.append(cell)
@@ -130,21 +131,9 @@ def _notebook(lab: Lab, text: Callable[[Any], str]) -> Any:
     return new_notebook(cells=cells, metadata={"kernelspec": kernel, "lab": lab.name})
 
 
-def _new(kind: str) -> Callable[[str], Any]:
-    """A function that makes a cell of a kind with a text."""
-    from nbformat import v4
-
-    return {"raw": v4.new_raw_cell, "code": v4.new_code_cell}[kind]
-
-
 def is_of_the_student(cell: Any) -> bool:
     """Whether a cell is the one with the student's name."""
     return cell.cell_type == "code" and cell.source.lstrip().startswith("student =")
-
-
-def _unmarked(text: str) -> str:
-    """A text without the lines that mark blocks."""
-    return "\n".join(line for line in text.splitlines() if not re.match(r"\s*### (BEGIN|END) ", line))
 
 
 def _answered(cell: Any) -> str:

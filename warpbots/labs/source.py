@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Lab", "Question", "read", "role", "without", "SOLUTION", "HIDDEN"]
+__all__ = ["Lab", "Question", "read", "role", "unmarked", "without", "SOLUTION", "HIDDEN"]
 
 SOLUTION = "SOLUTION"
 """Name of the blocks of an answer that students do not see: from ``### BEGIN SOLUTION`` to ``### END SOLUTION``."""
@@ -93,6 +93,11 @@ def without(block: str, text: str) -> str:
         elif not inside:
             kept.append(line)
     return "\n".join(kept).rstrip()
+
+
+def unmarked(text: str) -> str:
+    """A text without the lines that mark blocks."""
+    return "\n".join(line for line in text.splitlines() if _marker(line) is None)
 
 
 def _marker(line: str) -> tuple[str, str] | None:
