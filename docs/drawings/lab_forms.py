@@ -19,24 +19,16 @@ def draw() -> Drawing:
         + ". Students hand in the first one; the command lab grade runs it with the hidden tests and writes a table.",
         382,
     )
-    d.box((20, 79), (140, 96), "wash", "grey")
-    d.text((90, 119), "one lab", bold=True)
-    d.text((90, 149), "Python file", size=19)
+    d.labelled((20, 79), (140, 96), "one lab", below="Python file")
     for k, (name, text) in enumerate(ROWS):
         y = 43 + 56 * k
         d.line([(160, 127), (204, 127), (204, y), (214, y)], "faint", 2)
-        d.box((216, y - 21), (130, 42), "sky", "blue")
-        d.text((281, y + 7), name, "blue", bold=True)
+        d.labelled((216, y - 21), (130, 42), name, "sky", "blue")
         d.text((362, y + 7), text, size=19, anchor="start")
     d.text((90, 204), "lab make", "grey", size=19)
-    d.box((20, 292), (170, 70), "sand", "orange")
-    d.text((105, 334), "handed in", "orange", bold=True)
+    d.labelled((20, 292), (170, 70), "handed in", "sand", "orange")
     d.arrow((196, 327), (318, 327), "grey", 2.5)
     d.text((257, 316), "lab grade", "grey", size=19)
-    d.box((324, 292), (150, 70), "mint", "green")
-    d.text((399, 324), "points", "green", bold=True)
-    d.text((399, 349), "as a table", size=19)
-    d.box((500, 292), (180, 70), "mint", "green")
-    d.text((590, 324), "feedback", "green", bold=True)
-    d.text((590, 349), "per student", size=19)
+    d.labelled((324, 292), (150, 70), "points", "mint", "green", "as a table")
+    d.labelled((500, 292), (180, 70), "feedback", "mint", "green", "per student")
     return d

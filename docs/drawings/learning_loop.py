@@ -20,8 +20,7 @@ def draw() -> Drawing:
     d.text((550, 76), "environment", bold=True)
     for k in range(3):
         y = 98 + 64 * k
-        d.box((446, y), (208, 48), "mint", "green")
-        d.text((550, y + 31), f"world {k}", "green")
+        d.labelled((446, y), (208, 48), f"world {k}", "mint", "green")
     d.text((550, 324), "reset where ended", "orange", size=19)
     d.arrow((196, 150), (412, 150), "ink", 3)
     d.text((304, 138), "actions")

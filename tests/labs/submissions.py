@@ -3,10 +3,66 @@
 from pathlib import Path
 
 import nbformat
+from PIL import Image
 
 from warpbots.labs import forms, source
 
+SMALL = """\
+# %% [markdown]
+# # A small lab
+#
+# ![A dot](dot.png)
+
+# %%
+student = ""
+
+# %%
+from warpbots.exercises import check
+from warpbots.labs import Numbers
+
+mine = Numbers(student, "small")
+side = mine.number("side", 1.0, 9.0)
+
+# %% [markdown]
+# **Question 1 (3 points).** The area of a square.
+
+# %% answer="area"
+area = ...  # [m^2]
+### BEGIN SOLUTION
+area = side**2
+### END SOLUTION
+
+# %% check="area" points=3
+check("Question 1", lambda area: area > 0, "An area is positive.")
+### BEGIN HIDDEN TESTS
+check("Question 1", lambda area: abs(area - side**2) < 1e-6, "Side times side.")
+### END HIDDEN TESTS
+
+# %% answer="double"
+def double(x):
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+    ...
+
+
+# %% check="double" points=2
+check("Question 2", lambda double: double(3) == 6, "Two times.")
+
+# %% [markdown] open="why" points=4
+# *Your answer.*
+"""
+"""The source of a small lab, whose notebooks run in a moment."""
+
 LABS = sorted((Path(__file__).parents[2] / "tutorials" / "labs").glob("*.py"))
+
+
+def write_small(folder):
+    """Write `SMALL` and its picture; return the path of the source."""
+    Image.new("L", (1, 1)).save(folder / "dot.png")
+    path = folder / "small.py"
+    path.write_text(SMALL)
+    return path
 
 
 def submission(lab, student, answers=None):
@@ -43,4 +99,4 @@ def solution_of(lab, name):
     return next(cell.source for cell in forms.solution(lab).cells if cell.metadata.get("answer") == name)
 
 
-__all__ = ["LABS", "filled_in", "hand_in", "questions", "solution_of", "source", "submission"]
+__all__ = ["LABS", "SMALL", "filled_in", "hand_in", "questions", "solution_of", "source", "submission", "write_small"]

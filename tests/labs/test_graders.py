@@ -9,9 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from PIL import Image
-from submissions import filled_in, questions
-from test_labs import SMALL
+from submissions import filled_in, questions, write_small
 
 from warpbots.labs import Numbers, forms, source
 
@@ -21,9 +19,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
-    Image.new("L", (1, 1)).save(folder / "dot.png")
-    (folder / "small.py").write_text(SMALL)
-    lab = source.read(folder / "small.py")
+    lab = source.read(write_small(folder))
     forms.write(lab, folder)
     return folder, lab
 

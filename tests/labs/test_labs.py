@@ -6,65 +6,15 @@ import re
 
 import nbformat
 import pytest
-from PIL import Image
-from submissions import hand_in, submission
+from submissions import SMALL, hand_in, submission, write_small
 
 from warpbots import cli
 from warpbots.labs import Numbers, forms, grade, source
 
-SMALL = """\
-# %% [markdown]
-# # A small lab
-#
-# ![A dot](dot.png)
-
-# %%
-student = ""
-
-# %%
-from warpbots.exercises import check
-from warpbots.labs import Numbers
-
-mine = Numbers(student, "small")
-side = mine.number("side", 1.0, 9.0)
-
-# %% [markdown]
-# **Question 1 (3 points).** The area of a square.
-
-# %% answer="area"
-area = ...  # [m^2]
-### BEGIN SOLUTION
-area = side**2
-### END SOLUTION
-
-# %% check="area" points=3
-check("Question 1", lambda area: area > 0, "An area is positive.")
-### BEGIN HIDDEN TESTS
-check("Question 1", lambda area: abs(area - side**2) < 1e-6, "Side times side.")
-### END HIDDEN TESTS
-
-# %% answer="double"
-def double(x):
-    ### BEGIN SOLUTION
-    return 2 * x
-    ### END SOLUTION
-    ...
-
-
-# %% check="double" points=2
-check("Question 2", lambda double: double(3) == 6, "Two times.")
-
-# %% [markdown] open="why" points=4
-# *Your answer.*
-"""
-
 
 @pytest.fixture
 def small(tmp_path):
-    Image.new("L", (1, 1)).save(tmp_path / "dot.png")
-    path = tmp_path / "small.py"
-    path.write_text(SMALL)
-    return source.read(path)
+    return source.read(write_small(tmp_path))
 
 
 def test_numbers_belong_to_a_student_a_lab_and_a_name():
@@ -163,8 +113,7 @@ def test_nbgrader_is_told_what_is_graded(small):
     ],
 )
 def test_a_source_with_a_fault_is_refused(tmp_path, was, now, said):
-    Image.new("L", (1, 1)).save(tmp_path / "dot.png")
-    path = tmp_path / "small.py"
+    path = write_small(tmp_path)
     assert was in SMALL
     path.write_text(SMALL.replace(was, now))
     with pytest.raises((ValueError, OSError), match=re.escape(said)):
