@@ -66,7 +66,7 @@ class FlatMatter:
             vertices, intact, _ = skin.at(position)
             if intact.all():
                 loose[skin.members] = False
-                path, dark = _closed(vertices, skin.faces), _DARK * np.array(self._scene.bodies[skin.body].color)
+                path, dark = _closed(vertices, skin.faces), _DARK * np.array(self._scene.colors[skin.body])
                 made.append(self._outline(path, dark))
                 made.append(self._discs(position, colors, ellipses, skin.members, 0.0, 3))
                 made[-1].set_clip_path(path, self._ax.transData)

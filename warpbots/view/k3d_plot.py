@@ -161,15 +161,15 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
     """A k3d mesh for `mesh`, the surface of a body whose vertices are moving nodes."""
     import k3d
 
-    body, frames = motion.scene.bodies[mesh.body], range(len(motion))
+    scene, frames = motion.scene, range(len(motion))
     used, faces = np.unique(mesh.faces, return_inverse=True)
     nodes = np.arange(len(motion.particles.position))[mesh.nodes][used]
     colors = (body_colors(motion.scene, motion.particles, motion.control[k])[nodes] for k in frames)
     return k3d.mesh(
         {str(k): upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
         colors={str(k): packed(c) for k, c in zip(frames, colors, strict=True)},
-        side="double" if seen_twice(motion.scene, mesh) else "front", flat_shading=True, roughness=1.0,
-        emissive=_int(body.color), emissive_intensity=0.2, name=body.name,
+        side="double" if seen_twice(scene, mesh) else "front", flat_shading=True, roughness=1.0,
+        emissive=_int(scene.colors[mesh.body]), emissive_intensity=0.2, name=scene.bodies[mesh.body].name,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
         else:
             continue
         colors = [packed(body_colors(motion.scene, motion.particles, u)[owner]) for u in motion.control]
-        color = int(packed(np.array([body.color]))[0])
+        color = int(packed(np.array([motion.scene.colors[skin.body]]))[0])
         made.append(k3d.mesh(
             {str(k): upright(x) for k, x in enumerate(vertices)}, by_frame([f.astype(np.uint32) for f in faces]),
             colors=by_frame(colors), side="front" if motion.scene.dim == 3 else "double",

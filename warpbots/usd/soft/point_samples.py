@@ -15,6 +15,7 @@ from pxr import Sdf, Usd, UsdGeom, Vt
 from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, Surface
 from warpbots.trajectory import Trajectory
+from warpbots.usd.geometry.body_colors import keep_color
 from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.geometry.looks import ensure_look, roughness_of, show_colors
 from warpbots.usd.soft.moving_points import MovingCurves, MovingMesh, MovingPoints, SoftFrame
@@ -29,12 +30,10 @@ from warpbots.usd.soft.point_values import PointValues, point_values
 from warpbots.usd.soft.sampled_normals import CornerNormals
 from warpbots.usd.soft.torn_surfaces import UncoveredPoints
 from warpbots.usd.stage.applied_schemas import MOTION_API, RESULT_API
-from warpbots.usd.stage.attributes import apply, at_rest, create, schemas
-from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.attributes import apply, at_rest, schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
-from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import StageUnits
 
@@ -45,9 +44,6 @@ _THIN = 0.08
 
 _AGREE = 1e-5
 """Largest distance at which a node and a point of a prim count as the same, divided by the size of the body."""
-
-_COLOR = EXACT + rows("SoftBody.color")[0].name
-"""Attribute with the colour of a body whose own mesh moves and may be drawn in other colours."""
 
 _Moving = MovingPoints | MovingSurface | UncoveredPoints
 
@@ -77,6 +73,7 @@ class _Part(NamedTuple):
         stage: The stage to write to.
         path: Path of the prim of the body. The prim itself may expire, if it is an instance.
         body: The body.
+        color: The colour in which the body is drawn.
         matter: All soft matter at rest.
         members: Whether each point of matter belongs to the body, shape (n,), bool.
         frame: Units and axes of the stage.
@@ -85,6 +82,7 @@ class _Part(NamedTuple):
     stage: Usd.Stage
     path: Sdf.Path
     body: SoftBody
+    color: tuple[float, float, float]
     matter: Matter
     members: np.ndarray
     frame: StageUnits
@@ -111,11 +109,11 @@ class _Part(NamedTuple):
         prim = self.stage.DefinePrim(path, kind)
         apply(prim, RESULT_API)
         to_scene_coordinates(prim, self.frame)
-        UsdGeom.Gprim(prim).CreateDisplayColorAttr([self.body.color])
+        UsdGeom.Gprim(prim).CreateDisplayColorAttr([self.color])
         UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.inherited)
         if is_ours(self.prim):
-            ensure_look(self.prim, self.body.color, self.roughness)
-        ensure_look(prim, self.body.color, self.roughness)
+            ensure_look(self.prim, self.color, self.roughness)
+        ensure_look(prim, self.color, self.roughness)
         return prim
 
 
@@ -147,7 +145,7 @@ def point_frames(
     moving: list[_Moving] = []
     for k, body in enumerate(scene.bodies):
         if isinstance(body, SoftBody):
-            part = _Part(stage, found.bodies[body.name].GetPath(), body, matter, body_of == k, frame)
+            part = _Part(stage, found.bodies[body.name].GetPath(), body, scene.colors[k], matter, body_of == k, frame)
             if k in meshes:
                 parts = _moving_mesh(part, meshes[k], content)
             else:
@@ -207,7 +205,7 @@ def _moving_mesh(part: _Part, mesh: Surface, content: Content) -> list[_Moving]:
     _hide_rest(part.prim, but=own)
     own = part.stage.GetPrimAtPath(path)
     apply(own, MOTION_API)
-    create(own, _COLOR, "double[]", list(part.body.color), uniform=True)
+    keep_color(own, "SoftBody.color", part.body.color)
     if own.GetTypeName() == "TetMesh":
         moving: list[_Moving] = [MovingPoints(UsdGeom.PointBased(own), nodes, part.frame)]
         if content.surfaces:
@@ -215,7 +213,7 @@ def _moving_mesh(part: _Part, mesh: Surface, content: Content) -> list[_Moving]:
             moving.insert(0, _surface(part, node_surface(mesh, part.matter.position, part.frame)))
         return moving
     if is_ours(part.prim):
-        ensure_look(part.prim, part.body.color, part.roughness)
+        ensure_look(part.prim, part.color, part.roughness)
     return [MovingMesh(UsdGeom.Mesh(own), nodes, part.frame, _normals(own))]
 
 
