@@ -15,6 +15,7 @@ import numpy as np
 from warpbots.output_files import replacing
 from warpbots.scene import Shape
 from warpbots.scene.field_types import checked
+from warpbots.surfaces.skin import skins_of
 from warpbots.trajectory import Trajectory
 from warpbots.view.camera import Camera
 from warpbots.view.color_reduction import palette_of, reduced
@@ -73,11 +74,10 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
     figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns)
+    skins = motion.skins if cut is None else skins_of(motion.scene, motion.particles, cut)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        stage = SceneAxes(
-            motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins, motion.goals, k == 0
-        )
+        stage = SceneAxes(motion.scene, motion.particles, camera, ax, motion.solids, cut, skins, motion.goals, k == 0)
         _show(motion, k, stage)
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)

@@ -13,13 +13,14 @@ from warpbots.scene.field_types import checked
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.clipped import surface
 from warpbots.surfaces.ground_height import floor_height, is_floor
+from warpbots.surfaces.section import MovingTriangles
 from warpbots.surfaces.skin import Skin, loose, skins_of
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
 from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_goals, draw_section, flat_axes
-from warpbots.view.mesh_bodies import node_facets, skin_facets
+from warpbots.view.mesh_bodies import node_facets, opened_meshes, skin_facets
 from warpbots.view.motion import goals_of
 from warpbots.view.moving_obstacles import at_start, displaced, room_of, swept
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
@@ -55,7 +56,7 @@ def draw(
 
     A soft body is drawn with a smooth skin: the surface (in 2D the border) of its shape, which moves with the
     particles. Where matter is torn, the particles themselves are drawn; in 2D at most 30,000 particles, chosen at
-    random and enlarged. With a `cut` there are no skins, and all particles outside of the cut are drawn.
+    random and enlarged. A `cut` shows the section through the matter: its skin or its mesh ends exactly at the cut.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -168,8 +169,9 @@ class SceneAxes:
             camera: The view.
             ax: Axes to draw on.
             solids: Surfaces of all rigid bodies.
-            cut: A shape; soft matter that is inside this shape at rest is not drawn. None to draw all matter.
-            skins: Result of `skins_of`; None if it must be computed. With a `cut`, no skins are drawn.
+            cut: A shape; soft matter that is inside this shape at rest is not drawn, and the section is closed. None to
+                draw all matter.
+            skins: Result of `skins_of` for this `cut`; None if it must be computed.
             goals: Points that are marked [m], shape (n, dim); None for none.
             named: Whether the first of these marks is named.
 
@@ -183,14 +185,19 @@ class SceneAxes:
             )
         self.scene, self.particles, self.camera, self.ax, self.solids = (
             scene,
-            particles if cut is None else particles.without(lambda x: signed_distance(cut, x) <= 0.0),
+            particles,
             camera,
             ax,
             solids,
         )
         self._moving = []
         self._radius, self._loose = radii(particles), loose(particles, cut)
-        self._skins = () if cut is not None else skins_of(scene, particles) if skins is None else skins
+        self._outside = np.ones(len(particles.position), dtype=bool)
+        self._opened: list[MovingTriangles] | None = None
+        if cut is not None:
+            self._outside = signed_distance(cut, particles.position) > 0.0
+            self._opened = opened_meshes(scene, particles, cut)
+        self._skins = skins_of(scene, particles, cut) if skins is None else skins
         self._routes = _routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._canvas: Canvas | None = None
@@ -265,10 +272,11 @@ class SceneAxes:
         """Draw a rendered image of matter, rigid bodies and obstacles of a 3D scene; returns the matplotlib artists."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
+        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors, self._opened)]
         seen = self._loose.copy()
         for skin in self._skins:
-            vertices, intact, seen[skin.members] = skin.at(position)
+            vertices, intact, bare = skin.at(position)
+            seen[skin.members] = bare & self._outside[skin.members]
             moving.append(skin_facets(skin, vertices, intact, colors))
         balls = (a[seen] for a in (position, self._radius, colors))
         canvas = self._canvas
