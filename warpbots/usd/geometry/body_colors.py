@@ -1,7 +1,7 @@
 """The colour of a body as ``primvars:displayColor``, also if the body has none of its own.
 
-Such a body is shown in a colour of the palette of its scene. An empty exact value beside this colour says that the body
-does not own it, as long as nobody has changed the colour to one outside the palette.
+Such a body is shown in a colour of the palette of its scene, and custom data of the attribute say so. They are void as
+soon as somebody changes the colour to one outside the palette.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,9 @@ __all__ = ["keep_color", "read_color", "shows_color", "write_color"]
 
 _Color = tuple[float, float, float]
 
+_PALETTE = "warpbots:palette"
+"""Key of the custom data of a colour that the body does not own."""
+
 
 def read_color(prims: Iterable[Usd.Prim], sets: str, frame: StageUnits) -> _Color | None:
     """The own colour of a body, from the first of `prims` that has one colour; None if it has no colour of its own.
@@ -36,7 +39,7 @@ def read_color(prims: Iterable[Usd.Prim], sets: str, frame: StageUnits) -> _Colo
             return tuple(exact) or None
         if authored(prim, name) and len(prim.GetAttribute(name).Get(START)) == 1:
             color = get(prim, sets, frame)
-            return None if exact is not None and not len(exact) and _in_palette(color) else color
+            return None if prim.GetAttribute(name).GetCustomDataByKey(_PALETTE) and _in_palette(color) else color
     return None
 
 
@@ -44,11 +47,11 @@ def write_color(prim: Usd.Prim, sets: str, own: _Color | None, shown: _Color, fr
     """Author the colour `shown` of the body `prim`, and whether it is the colour `own` of the body."""
     put(prim, sets, shown, frame)
     if own is None:
-        keep_color(prim, sets, None)
+        prim.GetAttribute(rows(sets)[0].name).SetCustomDataByKey(_PALETTE, True)
 
 
 def keep_color(prim: Usd.Prim, sets: str, own: _Color | None) -> None:
-    """Store the own colour of a body beside the colours in which its prim is drawn."""
+    """Store the own colour of a body beside the colours of a motion; an empty value if it has no colour of its own."""
     create(prim, EXACT + rows(sets)[0].name, "double[]", list(own or ()), uniform=True)
 
 
