@@ -11,7 +11,7 @@ from usd_cases import findings, prim, rigid_scene, simple_scene, write_text
 
 import warpbots as wb
 from warpbots import usd
-from warpbots.usd.stage.color_map import ColorMap
+from warpbots.quantities import ColorMap
 
 DT = 2e-3
 FPS = 1.0 / DT

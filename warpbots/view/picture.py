@@ -225,15 +225,20 @@ class SceneAxes:
         label: str | None = None,
         time: float | None = None,
         obstacles: BodyPoses | None = None,
+        colors: np.ndarray | None = None,
     ) -> None:
-        """Show another moment in place of the previous moment; the arguments are as for `draw`."""
+        """Show another moment in place of the previous moment.
+
+        The arguments are as for `draw`; `colors` are the colours of the particles instead: red, green and blue in [0,
+        1], shape (n_particles, 3).
+        """
         position = _checked(position, self.particles.position.shape, "position")
         poses = poses_at_zero(self.scene) if poses is None else poses
         if control is not None:
             control = _checked(control, (len(self.scene.actuators),), "control")
         while self._moving:
             self._moving.pop().remove()
-        colors = body_colors(self.scene, self.particles, control)
+        colors = body_colors(self.scene, self.particles, control) if colors is None else colors
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
         shapes = self._moved(BodyPoses(*at_start(self.scene)) if obstacles is None else obstacles)
