@@ -172,7 +172,11 @@ def test_an_unknown_quantity_is_refused():
         film_strip(motion, 2, color="heat")
 
 
-def test_the_stored_strip_of_values_is_sharp():
-    motion = collect(pulled(), [0, 4], color="youngs_modulus")
-    assert motion.color_map.label == "youngs modulus [Pa]"
+@pytest.mark.parametrize(
+    ("name", "label"), [("youngs_modulus", "Young's modulus [Pa]"), ("density", "mass density at rest [kg/m^3]")]
+)
+def test_parameters_have_their_name_and_unit(name, label):
+    """Equal values have a range of no width, which a bar shows, too."""
+    motion = collect(pulled(), [0, 4], color=name)
+    assert motion.color_map.label == label
     assert strip(motion).size[0] == 1200

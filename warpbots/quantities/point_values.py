@@ -111,8 +111,9 @@ def point_values(trajectory: Trajectory[Any], color: str, who: str, world: int =
     if color not in shown:
         raise ValueError(f"{who}: color must be one of {', '.join([ACTIVATION, *measured, *shown])}, got {color!r}")
     values, known = _parameter(trajectory, color, shown[color], world)
-    unit = model.parameters()[color].unit
-    color_map = ColorMap(color, float(values[known].min()), float(values[known].max()), unit=unit)
+    spec, (lower, upper) = model.parameters()[color], (float(values[known].min()), float(values[known].max()))
+    unit = spec.unit.replace("dim", str(trajectory.scene.dim))
+    color_map = ColorMap(color, lower, upper, unit=unit, meaning=spec.doc)
     return PointValues(color_map, lambda time, state: values, False, known, color)
 
 
