@@ -110,7 +110,7 @@ def pulled():
 
 def test_colours_of_a_motion_span_its_values():
     shown = collect(pulled(), range(5), color="stress")
-    assert shown.color_map.label == "equivalent stress [Pa]"
+    assert shown.color_map.label == "von Mises stress [Pa]"
     assert (shown.color_map.lower, shown.color_map.upper) == (0.0, shown.values.max())
     np.testing.assert_allclose(shown.colors(0), shown.color_map.colors(shown.values[0]))
     assert shown.pick(np.array([4])).values.shape == (1, len(shown.particles))
@@ -139,7 +139,7 @@ def test_a_page_names_the_range(tmp_path, monkeypatch):
     assert motion.values is not None
     monkeypatch.undo()
     block = zlib.decompress(base64.b64decode(motion_data(motion, "a bar")))
-    assert f"a bar; equivalent stress [Pa]: 0 (violet) to {motion.values.max():.3g} (yellow)".encode() in block
+    assert f"a bar; von Mises stress [Pa]: 0 (violet) to {motion.values.max():.3g} (yellow)".encode() in block
 
 
 def test_a_file_has_the_stress_of_each_vertex(tmp_path):

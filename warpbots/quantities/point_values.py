@@ -40,11 +40,8 @@ def _deviator(tensor: np.ndarray) -> np.ndarray:
     return tensor - np.trace(tensor, axis1=1, axis2=2)[:, None, None] / dim * np.eye(dim)
 
 
-_MEASURED = {
-    "stress": ("Pa", "equivalent stress", _equivalent_stress),
-    "strain": ("1", "equivalent strain", _equivalent_strain),
-}
-"""Readings that are shown: their unit, what is shown of them, and the function of the reading that computes it."""
+_MEASURED = {"stress": ("Pa", _equivalent_stress), "strain": ("1", _equivalent_strain)}
+"""Readings that are shown: their unit, and the function of the reading that computes what is shown."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +55,7 @@ class PointValues:
         known: Whether each point has a value, shape (n,), bool; False if its body has no elements with the shown
             quantity.
         name: Name of the quantity.
+        meaning: What the values are, for a colour bar.
     """
 
     color_map: ColorMap | None
@@ -65,14 +63,15 @@ class PointValues:
     changes: bool
     known: np.ndarray
     name: str
+    meaning: str = ""
 
     def spanning(self, values: Iterable[np.ndarray]) -> "PointValues":
         """The same with colours from 0 to the largest of `values`, if their range was unknown."""
         if self.color_map is not None:
             return self
-        unit, meaning, _ = _MEASURED[self.name]
         upper = max(float(v[self.known].max(initial=0.0)) for v in values)
-        return dataclasses.replace(self, color_map=ColorMap(self.name, 0.0, upper, unit=unit, meaning=meaning))
+        color_map = ColorMap(self.name, 0.0, upper, unit=_MEASURED[self.name][0], meaning=self.meaning)
+        return dataclasses.replace(self, color_map=color_map)
 
 
 def point_values(trajectory: Trajectory[Any], color: str, who: str, world: int = 0) -> PointValues:
@@ -140,7 +139,12 @@ def _activation(trajectory: Trajectory[Any], world: int) -> Callable[[float, Any
 
 def _measured(trajectory: Trajectory[Any], name: str, kind: str, world: int) -> PointValues:
     """A reading of elements of the kind `kind`, as the mean over the elements at each point."""
-    simulation, size = trajectory.simulation, _MEASURED[name][2]
+    simulation, size = trajectory.simulation, _MEASURED[name][1]
+    meaning = {"strain": "equivalent strain", "stress": "von Mises stress"}[name]
+    if name == "strain" and kind == "spring":
+        meaning = "size of the strain of springs"
+    elif name == "stress" and trajectory.scene.dim == 2:
+        meaning = "difference of the principal stresses"
     mean = _mean_over_elements(simulation.model.places(kind), trajectory.matter.position)
 
     def at(time: float, state: Any) -> np.ndarray:
@@ -148,7 +152,7 @@ def _measured(trajectory: Trajectory[Any], name: str, kind: str, world: int) -> 
         readings = simulation.sense(state, control, steps=False, **trajectory.parameters)
         return mean @ size(getattr(readings, name)[world].detach().cpu().numpy().astype(np.float64))
 
-    return PointValues(None, at, True, np.diff(mean.indptr) > 0, name)
+    return PointValues(None, at, True, np.diff(mean.indptr) > 0, name, meaning)
 
 
 def _mean_over_elements(places: Places, position: np.ndarray) -> csr_matrix:

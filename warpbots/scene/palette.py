@@ -12,7 +12,7 @@ _Color = tuple[float, float, float]
 
 SOFT: tuple[_Color, ...] = (
     (0.35, 0.60, 0.85), (0.85, 0.61, 0.36), (0.65, 0.90, 0.61), (0.64, 0.34, 0.05), (0.94, 0.83, 0.39),
-    (0.16, 0.88, 0.98),
+    (0.25, 0.80, 0.88),
 )  # fmt: skip
 """Colours of soft bodies: blue, orange, green, brown, yellow and cyan."""
 RIGID: tuple[_Color, ...] = ((0.75, 0.75, 0.72), (0.38, 0.40, 0.58), (0.62, 0.50, 0.57), (0.40, 0.29, 0.35))

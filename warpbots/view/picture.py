@@ -8,13 +8,14 @@ import numpy as np
 import torch
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Cable, Scene, Shape, dimension
+from warpbots.scene import Scene, Shape, dimension
 from warpbots.scene.field_types import checked
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.clipped import surface
 from warpbots.surfaces.ground_height import floor_height, is_floor
 from warpbots.surfaces.section import MovingTriangles
 from warpbots.surfaces.skin import Skin, loose, skins_of
+from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
@@ -198,7 +199,7 @@ class SceneAxes:
             self._outside = signed_distance(cut, particles.position) > 0.0
             self._opened = opened_meshes(scene, particles, cut)
         self._skins = skins_of(scene, particles, cut) if skins is None else skins
-        self._routes = _routes(scene, particles)
+        self._routes = cable_routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._canvas: Canvas | None = None
         self._moves = [changes_place(o, scene.actuators) for o in scene.obstacles]
@@ -312,15 +313,6 @@ class SceneAxes:
             pull = 0.0 if control is None else max(0.0, float(control[channel]))
             made += self.ax.plot(*path.T, color=INK, lw=1.0 + 1.2 * pull, alpha=0.85, solid_capstyle="round", zorder=4)
         return made
-
-
-def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
-    """Indices of the particles at the waypoints of each cable, by the channel of the cable."""
-    from scipy.spatial import cKDTree
-
-    cables = {c: a for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}
-    tree = cKDTree(particles.position) if cables else None
-    return {c: tree.query(a.waypoints)[1] for c, a in cables.items()}
 
 
 def _floor_in_view(scene: Scene, camera: Camera) -> float | None:
