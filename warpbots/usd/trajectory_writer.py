@@ -66,6 +66,8 @@ def write_trajectory(
         raise ValueError(f"fps must be a positive number of time codes per second, got {fps}; 60 is usual")
     if content.springs and (trajectory.matter is None or not len(trajectory.matter.springs)):
         raise ValueError("springs=True needs a trajectory of MassSpring; simulate with it, or leave springs out")
+    if content.color is not None and trajectory.matter is None:
+        raise ValueError(f"color={content.color!r} needs soft bodies, and the scene has none; leave color out")
     scene = trajectory.designed
     source = Path(scene.source) if scene.source else None
     results = _results_file(path)
