@@ -195,6 +195,26 @@ def test_a_message_names_the_pair_the_place_the_world_and_the_step(monkeypatch):
     assert -0.021 < x < 0.041 and -0.011 < y < 0.051 and abs(z) < 1e-3
 
 
+def test_a_message_names_the_plane_that_changed_most(monkeypatch):
+    """Planes that turn farther from pair to pair, and planes that turn less far: the last and the first are named."""
+    usual = contact_step.ContactStep.recall
+    found = []
+    for order in (1, -1):
+
+        def turned(contact, end, u, order=order):
+            usual(contact, end, u)
+            normal, count = contact._arrays.search.normal, int(contact._model.pairs.count.numpy()[0])
+            values = normal.numpy().copy()
+            values[:count, 0] += np.linspace(0.01, 0.1, count)[::order]
+            normal.assign(values)
+
+        monkeypatch.setattr(contact_step.ContactStep, "recall", turned)
+        said = re.search(r"near \((.*)\) m, at a plane .* it still changed by (.*), and a gradient", message(resting()))
+        found.append((said[1], float(said[2])))
+    (last, most), (first, least) = found
+    assert last != first and most > 0.07 and least > 0.07
+
+
 def note(monkeypatch, change) -> str:
     """The message if `change` changes what an adjoint has found, before it is judged."""
     usual = contact_step.ContactStep.refuse_detached
