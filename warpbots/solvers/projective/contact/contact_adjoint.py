@@ -331,7 +331,7 @@ def adj_contacts_kernel(
     by_start = contacts.follows[k][0] * by.distance
     toward = _vec()
     start_weight = _vec4()
-    if by_start != real(0.0):
+    if g.kind > 0 and contacts.follows[k][0] != real(0.0):
         _start, toward, start_weight = start_distance(pairs, x, w, w * pairs.capacity + c - topology.solids)
     for q in range(4):
         node = contacts.node[k][q]
