@@ -146,7 +146,7 @@ def refusals(seed: int, rng: np.random.Generator) -> list[str]:
 
 
 @pytest.mark.verification
-@pytest.mark.parametrize("seed", (1, 3, 8))
+@pytest.mark.parametrize("seed", (0, 3, 8))
 def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
     """Contacts inside flat faces, which the path of the search chose, made the step jump within 1e-6 of its start, and
     contacts whose planes still rotated got the plane of an instant.
@@ -157,9 +157,9 @@ def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
 @pytest.mark.slow
 @pytest.mark.verification
 def test_gradients_of_many_throws_are_right_or_refused(rng):
-    """Of 240 steps, 7 have no gradient: long steps in which a corner passes an edge."""
+    """Of 240 steps, 4 have no gradient: long steps in which a corner passes an edge."""
     said = [message for seed in range(24) for message in refusals(seed, rng)]
-    assert len(said) <= 12 and all("RigidBody 'cube'" in s and " m, at a plane that " in s for s in said)
+    assert len(said) <= 8 and all("RigidBody 'cube'" in s and " m, at a plane that " in s for s in said)
 
 
 def resting(worlds: int = 1, substeps: int = 1) -> Simulation:
