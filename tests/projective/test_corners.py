@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from warpbots.scene import Box, Joint, Posed, RigidBody, Scene
+from warpbots.scene import Box, Joint, Material, Posed, RigidBody, Scene, SoftBody
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 
@@ -69,3 +69,29 @@ def test_the_distance_that_surfaces_keep_rises_steadily_at_half_the_clearance(tu
     along = 0.5 * (slope[1:] + slope[:-1]) * np.diff(offsets)[:, None]
     np.testing.assert_allclose(np.diff(end, axis=0), along, rtol=1e-3, atol=1e-3 * keep)
     assert abs(end[2, 2] - end[1, 2]) < 0.02 * keep
+
+
+@pytest.mark.filterwarnings("ignore:SoftBody 'cube' touches")
+def test_the_distance_of_soft_matter_from_a_rigid_plate_rises_steadily_at_half_the_clearance(rng):
+    plate = RigidBody("plate", Box((-0.06, -0.06, -0.06), (0.06, 0.06, 0.0)), friction=0.4)
+    shape, material = Box((0.0, -0.017, 0.0), (0.06, 0.043, 0.06)), Material(1e5, 0.3, 1000.0, "corotated")
+    cube = SoftBody("cube", shape, material, velocity=(0.1, 0.0, -0.1), friction=0.4)
+    scene = Scene((cube, plate), joints=(Joint("held", "fixed", None, "plate"),))
+    sim = Simulation(scene, ProjectiveDynamics(0.03, 1e-10), 0.01)
+    keep, start, end, slope = clearance(sim), sim.state(), [], []
+    weight = torch.as_tensor(rng.uniform(size=start.position.shape))
+    weight[..., 2] /= weight[..., 2].sum()
+    weight[..., :2] = 0.0
+    offsets = keep * np.array([0.45, 0.499, 0.501, 0.55])
+    for offset in offsets:
+        height = torch.tensor(offset, requires_grad=True)
+        position = start.position + height * torch.tensor((0.0, 0.0, 1.0))
+        value = (
+            weight * sim.step(sim.state(position=position, velocity=start.velocity), torch.zeros(0)).position
+        ).sum()
+        value.backward()
+        end.append(value.item())
+        slope.append(height.grad.item())
+    along = 0.5 * (np.array(slope[1:]) + np.array(slope[:-1])) * np.diff(offsets)
+    np.testing.assert_allclose(np.diff(end), along, rtol=1e-2, atol=1e-3 * keep)
+    assert abs(end[2] - end[1]) < 0.02 * keep
