@@ -12,7 +12,7 @@ WRONG = {
     "02_lattices": {
         "moduli": ("2 * diagonal", "diagonal"),
         "beam_edge": "beam_edge = 12 * weight * (2 * math.pi * tone * (40 * a) ** 2 / 1.8751**2 / (4 * a)) ** 2",
-        "strain": "strain = math.radians(goal) * strip_height / strip_length",
+        "strain": "strain = 2 * math.radians(goal) * strip_height / strip_length",
         "angle": "angle = math.degrees(math.asin(1 / wanted))",
     },
     "03_material_point_method": {
