@@ -392,13 +392,13 @@ check("Question 4, on the floor", lambda simulate: agrees(simulate, 400, 1e-2),
 
 # %%
 if callable(globals().get("simulate")) and simulate(1, safe) is not None:
-    _, ax = plt.subplots(figsize=(6.4, 2.4), layout="constrained")
+    fig, ax = plt.subplots(figsize=(6.4, 2.4), layout="constrained")
     for k in range(5):
         x, _ = simulate(150 * k, safe)
         ax.plot(*x.T, ".", ms=2, label=f"{150e3 * k * safe:.0f} ms")
     ax.axhline((floor + 0.5) * cell, color="0.5", lw=1)
     ax.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
-    legend = ax.legend(frameon=False, fontsize=8, loc="upper right", markerscale=4)
+    legend = fig.legend(frameon=False, fontsize=8, loc="outside right upper", markerscale=4)
 
 # %% [markdown]
 # ## 5. How long may a step be?

@@ -69,11 +69,11 @@ def camera(modulus, c, seed, density=1000.0, force=0.0):
 
 record = camera(mine.number("modulus", 2e5, 3.5e5), mine.number("damping", 1.0, 3.0), mine.seed("film"))
 time = 0.02 * np.arange(1, 31)
-_, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
 for k, name in ((3, "marker in the middle"), (7, "marker at the tip")):
     ax.plot(time, 1e3 * record[:, k], ".", ms=4, label=name)
 ax.set(xlabel="time [s]", ylabel="height [mm]", title=f"your film: errors of {1e3 * noise:.2f} mm")
-legend = ax.legend(frameon=False, fontsize=8)
+legend = fig.legend(frameon=False, fontsize=8, loc="outside right upper")
 
 # %% [markdown]
 # ## 1. A value and its interval
