@@ -78,7 +78,7 @@ def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
 
 
 def _is_open(answer: Any) -> bool:
-    """Whether an answer is still a placeholder: three dots, None, dots in a list, a function without a body, or a kernel with dots."""
+    """Whether an answer is a placeholder: dots, None, a list or a kernel with dots, or a function without a body."""
     match answer:
         case None | types.EllipsisType():
             return True
