@@ -30,7 +30,7 @@ import warpbots as wb
 
 HERE = figures(__file__)
 """Where figure and result go."""
-LEARNT = sized((4.0, 5.0, 6.0, 7.0, 8.0), (6.0,))
+LEARNT = sized((4.0, 5.0, 6.0, 7.0, 8.0), (5.0, 6.0))
 """Edges of the boxes that the search sees [cm]."""
 JUDGED = sized(tuple(np.arange(4.0, 8.01, 0.25).tolist()), (5.0, 6.0))
 """Edges of the boxes with which a result is tried [cm]."""
