@@ -26,6 +26,7 @@ REPOSITORY = (
     "test_processes.py",
     "test_publishing.py",
     "test_readme.py",
+    "test_refined_results.py",
     "test_site.py",
     "test_site_pages.py",
     "test_solver_table.py",
