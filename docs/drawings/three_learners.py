@@ -26,7 +26,11 @@ def draw() -> Drawing:
     d.line([last + (0, -74), last + (0, 62)], "purple", 2, dash="4 5")
     d.text((630, 196), "critic", "purple", bold=True)
     d.note((630, 222), "for the rest", "purple")
-    notes = (("compare returns,", "many samples"), ("differentiate,", "long: may be rough"), ("differentiate,", "short: smooth"))
+    notes = (
+        ("compare returns,", "many samples"),
+        ("differentiate,", "long: may be rough"),
+        ("differentiate,", "short: smooth"),
+    )
     for k, lines in enumerate(notes):
         for row, words in enumerate(lines):
             d.note((122 + 228 * k, 270 + 26 * row), words, "ink")
