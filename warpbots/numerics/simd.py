@@ -14,8 +14,9 @@ import warp as wp
 from warpbots.numerics.scalars import NODE, matrix, real, vector
 
 __all__ = [
-    "add", "add_multiple", "add_multiples", "add_to", "combine_rows", "deposit", "dot", "fetch", "index", "item",
-    "multiply", "multiply_add", "put", "scale", "subtract",
+    "add", "add_multiple", "add_multiple_of", "add_multiples", "add_to", "combine_rows", "deposit", "dot",
+    "eliminate_rows", "factorise_rows", "fetch", "index", "item", "multiply", "multiply_add", "put", "scale",
+    "solve_rows", "subtract",
 ]  # fmt: skip
 
 
@@ -167,3 +168,117 @@ def add_multiple(a: wp.array[wp.float64], i: int, j: int, s: wp.float64, count: 
 """)
 def combine_rows(a: wp.array[wp.float64], i: int, b: wp.array[wp.float64], j: int, s: wp.vec3d, count: int):
     """Write the combination with the weights s of three rows of `count` entries, which begin at b[j], to a[i + k]."""
+
+
+@wp.func_native("""
+#pragma clang fp contract(fast)
+    double* __restrict__ p = a.data + i;
+    const double* __restrict__ q = b.data + j;
+    for (int k = 0; k < count; ++k)
+        p[k] += s * q[k];
+""")
+def add_multiple_of(a: wp.array[wp.float64], i: int, b: wp.array[wp.float64], j: int, s: wp.float64, count: int):
+    """Add s b[j + k] to a[i + k] for `count` indices k."""
+
+
+@wp.func_native("""
+#pragma clang fp contract(fast)
+    double* m = factor.data + a;
+    const double* given = A.data + a;
+    for (int i = 0; i < n; ++i)
+        for (int j = i; j < n; ++j)
+            m[i * stride + j] = given[i * stride + j];
+    for (int k = 0; k < n; ++k) {
+        double* __restrict__ row = m + k * stride;
+        if (!(row[k] > 0.0))
+            return 0;
+        const double inverse = 1.0 / row[k];
+        for (int i = k + 1; i < n; ++i) {
+            double* __restrict__ other = m + i * stride;
+            const double l = row[i] * inverse;
+            for (int j = i; j < n; ++j)
+                other[j] -= l * row[j];
+        }
+        row[k] = inverse;
+    }
+    return 1;
+""")
+def factorise_rows(factor: wp.array[wp.float64], A: wp.array[wp.float64], a: int, stride: int, n: int) -> int:
+    """Write the factor U^T D U of a symmetric matrix, whose upper half begins at A[a] in rows of `stride` entries.
+
+    Returns 1 if the matrix is positive definite. Row k of the factor has the inverse of the pivot on the diagonal, and
+    D U behind it.
+    """
+
+
+@wp.func_native("""
+#pragma clang fp contract(fast)
+    const double* m = factor.data + a;
+    double* rows = x.data + b;
+    for (int k = 0; k < n; ++k) {
+        const double* row = m + k * stride;
+        const double* __restrict__ y = rows + k * width;
+        for (int i = k + 1; i < n; ++i) {
+            double* __restrict__ other = rows + i * width;
+            const double l = row[i] * row[k];
+            for (int j = 0; j < width; ++j)
+                other[j] -= l * y[j];
+        }
+    }
+    for (int k = n - 1; k >= 0; --k) {
+        const double* row = m + k * stride;
+        double* __restrict__ y = rows + k * width;
+        for (int i = k + 1; i < n; ++i) {
+            const double* __restrict__ other = rows + i * width;
+            const double u = row[i];
+            for (int j = 0; j < width; ++j)
+                y[j] -= u * other[j];
+        }
+        for (int j = 0; j < width; ++j)
+            y[j] *= row[k];
+    }
+""")
+def solve_rows(
+    factor: wp.array[wp.float64], a: int, stride: int, x: wp.array[wp.float64], b: int, width: int, n: int
+):
+    """Replace the n rows of `width` entries from x[b] on by the solution of the system with a factor.
+
+    The factor is one of `factorise_rows`.
+    """
+
+
+@wp.func_native("""
+#pragma clang fp contract(fast)
+    double* m = A.data + a;
+    for (int k = 0; k < n; ++k) {
+        int best = k;
+        for (int i = k + 1; i < n; ++i)
+            if (::fabs(m[i * width + k]) > ::fabs(m[best * width + k]))
+                best = i;
+        double* __restrict__ row = m + k * width;
+        if (best != k)
+            for (int j = k; j < width; ++j) {
+                const double t = row[j];
+                row[j] = m[best * width + j];
+                m[best * width + j] = t;
+            }
+        if (!(::fabs(row[k]) > 0.0))
+            return 0;
+        const double inverse = 1.0 / row[k];
+        for (int j = k; j < width; ++j)
+            row[j] *= inverse;
+        for (int i = 0; i < n; ++i) {
+            double* __restrict__ other = m + i * width;
+            const double l = other[k];
+            if (i != k && l != 0.0)
+                for (int j = k; j < width; ++j)
+                    other[j] -= l * row[j];
+        }
+    }
+    return 1;
+""")
+def eliminate_rows(A: wp.array[wp.float64], a: int, n: int, width: int) -> int:
+    """Solve a system of n equations by elimination with partial pivoting; returns 1 if it is regular.
+
+    Its rows of `width` entries begin at A[a]: the matrix, and the right-hand sides, which the solutions replace.
+    """

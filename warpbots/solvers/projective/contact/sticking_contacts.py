@@ -1,0 +1,508 @@
+"""Forces of many contacts, of which all but a few stick: those that stick are eliminated, the others solved for together.
+
+A contact that sticks has no displacement beyond its skin, in any direction, and the compliance C of matter is the same
+for three directions. So the changes d of the forces of contacts that stick (T) obey, beside the others (S),
+
+    (C_TT + c) d_T + C_TS d_S + J_T y = -q_T - c lambda_T,   y = R_T^T d_T + R_S^T d_S,
+
+with displacements y of joints and rotations of unconstrained bodies, the displacement J of each contact per y, and the
+reply R of y to each force. One Cholesky factor of the size of T serves three directions, all joints and all of S. Beyond
+it, y has one equation for each of its entries, and S is a system of the form of `few_contacts`:
+
+    u_S = (C_SS - C_ST X_S) d_S + C_ST X_r + (J_S - C_ST X_J) y,   X = (C_TT + c)^-1 [-q_T - c lambda_T, C_TS, J_T].
+
+A contact is taken to stick if its last force is within the cone of friction, or zero. If its new force leaves the cone,
+the contact joins S, and the equations are solved again; so the end obeys the law at every contact. Where more contacts
+slide or open than S has room for, or where S has no solution, all contacts are swept. The factor is kept until an entry
+of its matrix changes; it does not depend on what has been kept.
+
+Sweeps need hundreds of passes here: all contacts share the few displacements y (`docs/design/projective.md`).
+"""
+
+import warp as wp
+
+from warpbots.contact import CODES
+from warpbots.numerics import NODE, real, vector
+from warpbots.numerics.simd import add_multiple_of, eliminate_rows, factorise_rows, solve_rows
+from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
+from warpbots.solvers.projective.contact.contact_arrays import (
+    ContactArrays,
+    ContactTopology,
+    JointCoupling,
+    entry_of,
+    joint_in,
+    places_in,
+)
+from warpbots.solvers.projective.contact.few_contacts import (
+    ForceSystem,
+    change_of,
+    find_adjoint_changes,
+    find_changes,
+)
+from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
+from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.elements.nodes import packed
+from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
+
+__all__ = ["JOINTS", "STICKING", "StickingArrays", "adj_solve_sticking_kernel", "solve_sticking_kernel"]
+
+STICKING = 256
+"""Number of contacts of a world up to which those that stick are eliminated: the time of a factor grows with its cube."""
+JOINTS = 32
+"""Number of joint velocities and rotations of a world up to which contacts are eliminated: each has three columns."""
+_vec = vector(3)
+_ROUNDS = wp.constant(8)
+_FRICTION = wp.constant(CODES["friction"])
+_INSIDE = wp.constant(real(1.0 - 1e-5))  # part of the cone: the force of a contact that slides is at its border
+_SAME = wp.constant(real(1e-5))  # by which a derivative that is a multiple of the identity may differ from it
+
+
+@wp.struct
+class StickingArrays:
+    """Contacts that stick, and what remains beyond them; all worlds in one row.
+
+    side: Number of contacts of a world for which there is room; 0 if they are never eliminated.
+    joints: Number of joint velocities, and of rotations of unconstrained bodies, for which there is room.
+    sticks: 1 for a contact that is eliminated, in the order of `ContactArrays.order`, shape (worlds * side,).
+    member: Numbers of the contacts that are eliminated in that order, then of the others, shape (worlds * side,).
+    given: C_TT + c above and on the diagonal, row by row [m/N], shape (worlds * side^2,).
+    factor: Its factor, shape (worlds * side^2,).
+    kept: Number of rows of the factor, -1 for none, shape (worlds,).
+    solution: X, row by row, with m joint velocities and rotations, shape (worlds * side * (3 + ForceSystem.side + 3 joints),).
+    reply: R of the contacts that are eliminated, shape (worlds * side * 3 joints,).
+    row: A row of C_ST X, shape (worlds * (3 + ForceSystem.side + 3 joints),).
+    way: J of a contact of S, minus C_ST X_J, shape (worlds * ForceSystem.side * 3 joints,).
+    joint: Equations for y, and the solutions for a right-hand side without forces of S, and for unit forces of S, row
+        by row, shape (worlds * joints * (joints + 1 + 3 ForceSystem.side),).
+    """
+
+    side: int
+    joints: int
+    sticks: wp.array[int]
+    member: wp.array[int]
+    given: wp.array[scalar]
+    factor: wp.array[scalar]
+    kept: wp.array[int]
+    solution: wp.array[scalar]
+    reply: wp.array[scalar]
+    row: wp.array[scalar]
+    way: wp.array[scalar]
+    joint: wp.array[scalar]
+
+
+@wp.func
+def write_coupling(
+    contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays, w: int, k: int, m: int,
+    J: wp.array[scalar], j: int, R: wp.array[scalar], r: int,
+):  # fmt: skip
+    """Write J and R of contact k from the entries j and r on: for each direction a row of m entries."""
+    for n in range(3 * m):
+        J[j + n] = scalar(0.0)
+        R[r + n] = scalar(0.0)
+    if coupling.freedom > 0:
+        span = coupling.span[k]
+        for p in range(places_in(span)):
+            n = joint_in(span, p)
+            for a in range(3):
+                J[j + a * m + n] = scalar(coupling.jacobian[k * coupling.width + p][a])
+                R[r + a * m + n] = scalar(coupling.response[k * coupling.width + p][a])
+    if rotation.count > 0:
+        for p in range(4):
+            node = contacts.node[k][p]
+            b = body_of(rotation, node)
+            if b >= 0:
+                arm = wp.vec3d(contacts.weight[k][p] * rotation.arm[w * rotation.nodes + node])
+                for e in range(3):
+                    axis = vec3()
+                    axis[e] = scalar(1.0)
+                    way = wp.cross(axis, arm)
+                    reply = wp.cross(rotation.gain[w * rotation.count + b] * axis, arm)
+                    for a in range(3):
+                        n = a * m + coupling.freedom + 3 * b + e
+                        J[j + n] = J[j + n] + way[a]
+                        R[r + n] = R[r + n] + reply[a]
+
+
+@wp.func
+def coupled(mutual: wp.array[real], side: int, swept: int, scaling: real, w: int, i: int, j: int):
+    """Displacement of one contact per force of another one by matter [m/N]; the contacts have the numbers i and j."""
+    share = scalar(0.0)
+    if i < swept and j < swept:
+        share = scalar(mutual[(w * side + i) * side + j]) / scalar(scaling)
+    return share
+
+
+@wp.func
+def list_members(sticking: StickingArrays, w: int, count: int):
+    """List the contacts that stick, then the others; returns the number of those that stick."""
+    first = w * sticking.side
+    n = int(0)
+    for number in range(count):
+        n += sticking.sticks[first + number]
+    i = int(0)
+    j = n
+    for number in range(count):
+        if sticking.sticks[first + number] == 1:
+            sticking.member[first + i] = number
+            i += 1
+        else:
+            sticking.member[first + j] = number
+            j += 1
+    return n
+
+
+@wp.func
+def factorise(
+    topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, sticking: StickingArrays,
+    scaling: real, w: int, swept: int, n: int,
+):  # fmt: skip
+    """Make the factor of C_TT + c unless it is there; 1 if the matrix is positive definite."""
+    start = w * sticking.side * sticking.side
+    same = sticking.kept[w] == n
+    for i in range(n):
+        number = sticking.member[w * sticking.side + i]
+        k = w * topology.contacts + contacts.order[entry_of(topology.contacts, swept, w, number)]
+        for j in range(i, n):
+            value = coupled(mutual, side, swept, scaling, w, number, sticking.member[w * sticking.side + j])
+            if j == i:
+                value += scalar(contacts.skin[k])
+            m = start + i * sticking.side + j
+            if sticking.given[m] != value:
+                sticking.given[m] = value
+                same = bool(False)
+    if not same:
+        sticking.kept[w] = -1
+        if factorise_rows(sticking.factor, sticking.given, start, sticking.side, n) == 0:
+            return 0
+        sticking.kept[w] = n
+    return 1
+
+
+@wp.func
+def write_solution(
+    topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, coupling: JointCoupling,
+    rotation: RotationArrays, sticking: StickingArrays, scaling: real, z: wp.array[NODE], f: wp.array[NODE], w: int,
+    swept: int, n: int, few: int, m: int, adjoint: bool,
+):  # fmt: skip
+    """Write X: for q and the forces, for S, and for joints."""
+    width = 3 + few + 3 * m
+    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    for i in range(n):
+        number = sticking.member[w * sticking.side + i]
+        e = entry_of(topology.contacts, swept, w, number)
+        c = contacts.order[e]
+        k = w * topology.contacts + c
+        lam = vec3(at(z, w * topology.stride + topology.first + c) + at(f, w * topology.stride + topology.first + c))
+        skin = scalar(contacts.skin[k])
+        right = -vec3(contacts.gap[e]) - skin * lam
+        if adjoint:
+            right = vec3(contacts.gap[e]) - skin / scalar(contacts.own[k]) * lam
+        row = start + i * width
+        for a in range(3):
+            sticking.solution[row + a] = right[a]
+        for s in range(few):
+            other = sticking.member[w * sticking.side + n + s]
+            sticking.solution[row + 3 + s] = coupled(mutual, side, swept, scaling, w, number, other)
+        write_coupling(
+            contacts, coupling, rotation, w, k, m, sticking.solution, row + 3 + few, sticking.reply,
+            (w * sticking.side + i) * 3 * m,
+        )  # fmt: skip
+    solve_rows(sticking.factor, w * sticking.side * sticking.side, sticking.side, sticking.solution, start, width, n)
+
+
+@wp.func
+def write_joints(
+    topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays,
+    sticking: StickingArrays, w: int, swept: int, n: int, few: int, m: int,
+):  # fmt: skip
+    """Write and solve the equations for y; 1 if they are regular. Writes J of S, too."""
+    width = 3 + few + 3 * m
+    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    columns = m + 1 + 3 * few
+    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    for j in range(m * columns):
+        sticking.joint[joint + j] = scalar(0.0)
+    for i in range(n):
+        row = start + i * width
+        reply = (w * sticking.side + i) * 3 * m
+        for a in range(3):
+            right = sticking.solution[row + a]
+            for j in range(m):
+                R = sticking.reply[reply + a * m + j]
+                if R != scalar(0.0):
+                    at_row = joint + j * columns
+                    add_multiple_of(sticking.joint, at_row, sticking.solution, row + 3 + few + a * m, R, m)
+                    sticking.joint[at_row + m] = sticking.joint[at_row + m] + R * right
+                    add_multiple_of(sticking.joint, at_row + m + 1 + a * few, sticking.solution, row + 3, -R, few)
+    way = w * sticking.way.shape[0] / sticking.kept.shape[0]
+    reply = (w * sticking.side + n) * 3 * m
+    for s in range(few):
+        e = entry_of(topology.contacts, swept, w, sticking.member[w * sticking.side + n + s])
+        k = w * topology.contacts + contacts.order[e]
+        write_coupling(
+            contacts, coupling, rotation, w, k, m, sticking.way, way + s * 3 * m, sticking.reply, reply + s * 3 * m
+        )
+        for a in range(3):
+            for j in range(m):
+                at_row = joint + j * columns + m + 1 + a * few + s
+                sticking.joint[at_row] = sticking.joint[at_row] + sticking.reply[reply + (3 * s + a) * m + j]
+    for j in range(m):
+        sticking.joint[joint + j * columns + j] = sticking.joint[joint + j * columns + j] + scalar(1.0)
+    return eliminate_rows(sticking.joint, joint, m, columns)
+
+
+@wp.func
+def write_few(
+    topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, sticking: StickingArrays,
+    system: ForceSystem, scaling: real, w: int, swept: int, n: int, few: int, m: int, adjoint: bool,
+):  # fmt: skip
+    """Write the response of S to its forces, and its q, beyond the contacts that stick and the joints.
+
+    In the adjoint, forces are minus the products B^T times nu that move a contact.
+    """
+    width = 3 + few + 3 * m
+    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    columns = m + 1 + 3 * few
+    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    row = w * sticking.row.shape[0] / sticking.kept.shape[0]
+    response = w * 9 * system.side * system.side
+    for s in range(few):
+        number = sticking.member[w * sticking.side + n + s]
+        e = entry_of(topology.contacts, swept, w, number)
+        for j in range(width):
+            sticking.row[row + j] = scalar(0.0)
+        for i in range(n):
+            share = coupled(mutual, side, swept, scaling, w, number, sticking.member[w * sticking.side + i])
+            if share != scalar(0.0):
+                add_multiple_of(sticking.row, row, sticking.solution, start + i * width, share, width)
+        way = w * sticking.way.shape[0] / sticking.kept.shape[0] + s * 3 * m
+        add_multiple_of(sticking.way, way, sticking.row, row + 3 + few, scalar(-1.0), 3 * m)
+        moved = vec3()
+        for a in range(3):
+            moved[a] = sticking.row[row + a]
+            for j in range(m):
+                moved[a] += sticking.way[way + a * m + j] * sticking.joint[joint + j * columns + m]
+            at_row = response + (3 * s + a) * 3 * few
+            for t in range(few):
+                other = sticking.member[w * sticking.side + n + t]
+                for b in range(3):
+                    value = scalar(0.0)
+                    if a == b:
+                        value = coupled(mutual, side, swept, scaling, w, number, other) - sticking.row[row + 3 + t]
+                    for j in range(m):
+                        reply = sticking.joint[joint + j * columns + m + 1 + b * few + t]
+                        value += sticking.way[way + a * m + j] * reply
+                    system.response[at_row + 3 * t + b] = value
+        system.entry[w * system.side + s] = e
+        system.q[w * system.side + s] = vec3(contacts.gap[e]) + wp.where(adjoint, -moved, moved)
+
+
+@wp.func
+def write_changes(sticking: StickingArrays, system: ForceSystem, w: int, n: int, few: int, m: int):
+    """Write d_T into the first three columns of X; `ForceSystem.change` has d_S."""
+    width = 3 + few + 3 * m
+    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    columns = m + 1 + 3 * few
+    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    change = w * 3 * system.side
+    for j in range(m):
+        at_row = joint + j * columns + m
+        y = sticking.joint[at_row]
+        for b in range(3):
+            for s in range(few):
+                y += sticking.joint[at_row + 1 + b * few + s] * system.change[change + 3 * s + b]
+        sticking.joint[at_row] = y
+    for i in range(n):
+        row = start + i * width
+        for a in range(3):
+            d = sticking.solution[row + a]
+            for s in range(few):
+                d -= sticking.solution[row + 3 + s] * system.change[change + 3 * s + a]
+            for j in range(m):
+                d -= sticking.solution[row + 3 + few + a * m + j] * sticking.joint[joint + j * columns + m]
+            sticking.solution[row + a] = d
+
+
+@wp.func
+def change_at(solution: wp.array[scalar], row: int):
+    """The first three entries of a row of X as a vector."""
+    return vec3(solution[row], solution[row + 1], solution[row + 2])
+
+
+@wp.func
+def is_held(n: _vec, lam: _vec, mu: real):
+    """Whether a force is within the cone of friction."""
+    depth = wp.dot(lam, n)
+    return depth > real(0.0) and wp.length(lam - depth * n) <= mu * depth
+
+
+@wp.func
+def eliminate(
+    topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, coupling: JointCoupling,
+    rotation: RotationArrays, sticking: StickingArrays, system: ForceSystem, scaling: real, z: wp.array[NODE],
+    f: wp.array[NODE], w: int, swept: int, n: int, few: int, m: int, adjoint: bool,
+):  # fmt: skip
+    """Eliminate the contacts that stick, and write the system of the others; 1 if that is possible."""
+    if n == 0 or few > system.side:
+        return 0
+    mutual = compliance.mutual
+    side = compliance.side
+    if factorise(topology, contacts, mutual, side, sticking, scaling, w, swept, n) == 0:
+        return 0
+    write_solution(
+        topology, contacts, mutual, side, coupling, rotation, sticking, scaling, z, f, w, swept, n, few, m, adjoint
+    )
+    if write_joints(topology, contacts, coupling, rotation, sticking, w, swept, n, few, m) == 0:
+        return 0
+    write_few(topology, contacts, mutual, side, sticking, system, scaling, w, swept, n, few, m, adjoint)
+    return 1
+
+
+@wp.func
+def has_room(sticking: StickingArrays, solved: int, count: wp.vec2i, joints: int):
+    """Whether the contacts of a world are eliminated if they stick; not if all move only with bones."""
+    room = joints <= sticking.joints and count[0] + count[1] <= sticking.side
+    return room and solved == 0 and count[0] > 0
+
+
+@wp.kernel(enable_backward=False)
+def solve_sticking_kernel(
+    # model
+    topology: ContactTopology,
+    # state
+    scaling: wp.array[real],
+    active: wp.array[int],
+    z: wp.array[NODE],
+    # work
+    compliance: ComplianceArrays,
+    coupling: JointCoupling,
+    rotation: RotationArrays,
+    contacts: ContactArrays,
+    # out
+    sticking_out: StickingArrays,
+    system_out: ForceSystem,
+    f_out: wp.array[NODE],
+):
+    """Solve for the forces of contacts most of which stick, and write their changes."""
+    w = wp.tid()
+    count = contacts.count[w]
+    m = coupling.freedom + 3 * rotation.count
+    if active[w] == 0 or not has_room(sticking_out, system_out.solved[w], count, m):
+        return
+    entry = w * topology.stride + topology.first
+    total = count[0] + count[1]
+    for number in range(total):
+        c = contacts.order[entry_of(topology.contacts, count[0], w, number)]
+        k = w * topology.contacts + c
+        lam = at(z, entry + c) + at(f_out, entry + c)
+        fresh = wp.dot(lam, lam) == real(0.0)
+        held = fresh or is_held(contacts.normal[k], lam, _INSIDE * contacts.friction[k])
+        rough = contacts.condition[k] == _FRICTION and contacts.friction[k] > real(0.0)
+        sticking_out.sticks[w * sticking_out.side + number] = int(rough and held)
+    for _round in range(_ROUNDS):
+        n = list_members(sticking_out, w, total)
+        few = total - n
+        if eliminate(
+            topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], z, f_out, w,
+            count[0], n, few, m, False,
+        ) == 0:  # fmt: skip
+            return
+        if find_changes(topology, contacts, system_out, z, f_out, w, few) == 0:
+            return
+        write_changes(sticking_out, system_out, w, n, few, m)
+        start = w * sticking_out.solution.shape[0] / sticking_out.kept.shape[0]
+        width = 3 + few + 3 * m
+        left = int(0)
+        for i in range(n):
+            number = sticking_out.member[w * sticking_out.side + i]
+            c = contacts.order[entry_of(topology.contacts, count[0], w, number)]
+            k = w * topology.contacts + c
+            lam = at(z, entry + c) + at(f_out, entry + c) + _vec(change_at(sticking_out.solution, start + i * width))
+            if not is_held(contacts.normal[k], lam, contacts.friction[k]):
+                sticking_out.sticks[w * sticking_out.side + number] = 0
+                left += 1
+        if left == 0:
+            for i in range(n):
+                number = sticking_out.member[w * sticking_out.side + i]
+                j = entry + contacts.order[entry_of(topology.contacts, count[0], w, number)]
+                f_out[j] = f_out[j] + packed(_vec(change_at(sticking_out.solution, start + i * width)))
+            for s in range(few):
+                j = entry + contacts.order[system_out.entry[w * system_out.side + s]]
+                f_out[j] = f_out[j] + packed(_vec(change_of(system_out, w, s)))
+            system_out.solved[w] = 1
+            return
+
+
+@wp.func
+def is_multiple(A: mat33):
+    """Whether a matrix is a multiple of the identity."""
+    mean = wp.trace(A) / scalar(3.0)
+    most = scalar(0.0)
+    for a in range(3):
+        for b in range(3):
+            most = wp.max(most, wp.abs(A[a, b] - wp.where(a == b, mean, scalar(0.0))))
+    return most <= scalar(_SAME) * wp.abs(mean)
+
+
+@wp.kernel(enable_backward=False)
+def adj_solve_sticking_kernel(
+    # model
+    topology: ContactTopology,
+    # state
+    scaling: wp.array[real],
+    active: wp.array[int],
+    z: wp.array[NODE],
+    # work
+    compliance: ComplianceArrays,
+    coupling: JointCoupling,
+    rotation: RotationArrays,
+    contacts: ContactArrays,
+    # out
+    sticking_out: StickingArrays,
+    system_out: ForceSystem,
+    f_out: wp.array[NODE],
+):
+    """Solve nu = sum a_k a + L^T nu for nu of contacts most of which stick, and write the changes of nu.
+
+    Where a contact sticks, dl/dq is -1/w and L is 1 - c/w. With the changes w d of nu for these, and -B^T times the
+    changes of nu in place of d for the others, the equations are those of the forces, with the right-hand side
+    sum a_k a - c/w nu.
+    """
+    w = wp.tid()
+    count = contacts.count[w]
+    m = coupling.freedom + 3 * rotation.count
+    if active[w] == 0 or not has_room(sticking_out, system_out.solved[w], count, m):
+        return
+    entry = w * topology.stride + topology.first
+    total = count[0] + count[1]
+    for number in range(total):
+        k = w * topology.contacts + contacts.order[entry_of(topology.contacts, count[0], w, number)]
+        B = mat33(contacts.by_displacement[k])
+        sticks = B[0, 0] < scalar(0.0) and is_multiple(B) and is_multiple(mat33(contacts.by_force[k]))
+        sticking_out.sticks[w * sticking_out.side + number] = int(sticks)
+    n = list_members(sticking_out, w, total)
+    few = total - n
+    if eliminate(
+        topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], z, f_out, w,
+        count[0], n, few, m, True,
+    ) == 0:  # fmt: skip
+        return
+    if find_adjoint_changes(topology, contacts, system_out, z, f_out, w, few) == 0:
+        return
+    for s in range(few):
+        j = contacts.order[system_out.entry[w * system_out.side + s]]
+        change = change_of(system_out, w, s)
+        f_out[entry + j] = f_out[entry + j] + packed(_vec(change))
+        push = -wp.transpose(mat33(contacts.by_displacement[w * topology.contacts + j])) @ change
+        for a in range(3):
+            system_out.change[3 * (w * system_out.side + s) + a] = push[a]
+    write_changes(sticking_out, system_out, w, n, few, m)
+    start = w * sticking_out.solution.shape[0] / sticking_out.kept.shape[0]
+    width = 3 + few + 3 * m
+    for i in range(n):
+        number = sticking_out.member[w * sticking_out.side + i]
+        c = contacts.order[entry_of(topology.contacts, count[0], w, number)]
+        own = contacts.own[w * topology.contacts + c]
+        scaled = own * _vec(change_at(sticking_out.solution, start + i * width))
+        f_out[entry + c] = f_out[entry + c] + packed(scaled)
+    system_out.solved[w] = 1
