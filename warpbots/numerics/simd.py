@@ -15,7 +15,7 @@ from warpbots.numerics.scalars import NODE, matrix, real, vector
 
 __all__ = [
     "add", "add_multiple", "add_multiple_of", "add_multiples", "add_to", "combine_rows", "deposit", "dot",
-    "eliminate_rows", "factorise_rows", "fetch", "index", "item", "multiply", "multiply_add", "put", "scale",
+    "eliminate_rows", "factorise_rows", "fetch", "gather_rows", "index", "item", "multiply", "multiply_add", "put", "scale",
     "solve_rows", "subtract",
 ]  # fmt: skip
 
@@ -211,29 +211,69 @@ def factorise_rows(factor: wp.array[wp.float64], A: wp.array[wp.float64], a: int
     """
 
 
+@wp.func_native(f"""
+    const {_SCALAR}* table = s.data + b;
+    const int* index = member.data + first;
+    int changed = 0;
+    for (int i = 0; i < n; ++i) {{
+        const bool coupled = index[i] < count;
+        const {_SCALAR}* row = table + index[i] * side;
+        double* to = A.data + a + i * stride;
+        for (int j = i + 1; j < n; ++j) {{
+            const double value = coupled && index[j] < count ? row[index[j]] * factor : 0.0;
+            changed |= to[j] != value;
+            to[j] = value;
+        }}
+    }}
+    return changed;
+""")
+def gather_rows(
+    A: wp.array[wp.float64], a: int, stride: int, s: wp.array[real], b: int, side: int, member: wp.array[int],
+    first: int, n: int, count: int, factor: wp.float64,
+) -> int:  # fmt: skip
+    """Copy some rows and columns of a matrix, times a factor, to the entries above the diagonal of another one.
+
+    The matrix begins at s[b] and has `side` rows; `member` has, from `first` on, the indices of n of them, of which
+    those from `count` on have no entries. The other matrix begins at A[a], in rows of `stride` entries. Returns 1 if
+    an entry has changed.
+    """
+
+
 @wp.func_native("""
 #pragma clang fp contract(fast)
     const double* m = factor.data + a;
     double* rows = x.data + b;
-    for (int k = 0; k < n; ++k) {
-        const double* row = m + k * stride;
-        const double* __restrict__ y = rows + k * width;
-        for (int i = k + 1; i < n; ++i) {
-            double* __restrict__ other = rows + i * width;
-            const double l = row[i] * row[k];
+    for (int i = 1; i < n; ++i) {
+        double* __restrict__ y = rows + i * width;
+        int k = 0;
+        for (; k + 3 < i; k += 4) {
+            const double* c = m + k * stride;
+            const double* __restrict__ x0 = rows + k * width;
+            const double *x1 = x0 + width, *x2 = x1 + width, *x3 = x2 + width;
+            const double l0 = c[i] * c[k], l1 = c[stride + i] * c[stride + k + 1],
+                         l2 = c[2 * stride + i] * c[2 * stride + k + 2], l3 = c[3 * stride + i] * c[3 * stride + k + 3];
             for (int j = 0; j < width; ++j)
-                other[j] -= l * y[j];
+                y[j] -= l0 * x0[j] + l1 * x1[j] + l2 * x2[j] + l3 * x3[j];
+        }
+        for (; k < i; ++k) {
+            const double l = m[k * stride + i] * m[k * stride + k];
+            for (int j = 0; j < width; ++j)
+                y[j] -= l * rows[k * width + j];
         }
     }
     for (int k = n - 1; k >= 0; --k) {
         const double* row = m + k * stride;
         double* __restrict__ y = rows + k * width;
-        for (int i = k + 1; i < n; ++i) {
-            const double* __restrict__ other = rows + i * width;
-            const double u = row[i];
+        int i = k + 1;
+        for (; i + 3 < n; i += 4) {
+            const double* __restrict__ x0 = rows + i * width;
+            const double *x1 = x0 + width, *x2 = x1 + width, *x3 = x2 + width;
             for (int j = 0; j < width; ++j)
-                y[j] -= u * other[j];
+                y[j] -= row[i] * x0[j] + row[i + 1] * x1[j] + row[i + 2] * x2[j] + row[i + 3] * x3[j];
         }
+        for (; i < n; ++i)
+            for (int j = 0; j < width; ++j)
+                y[j] -= row[i] * rows[i * width + j];
         for (int j = 0; j < width; ++j)
             y[j] *= row[k];
     }

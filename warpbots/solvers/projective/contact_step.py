@@ -83,6 +83,7 @@ class ContactStep:
         """Find closed contacts with obstacles in worlds in which `where` is 1, and request a search for pairs there."""
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
+            self._arrays.sticking.ready.zero_()
         if self._sizes.solid_contacts:
             inputs = [self._topology, self._model.obstacles, *self._surfaces, where, self._x, self._points.velocity]
             each, outputs = self._each(self._sizes.contact_points), [self._arrays.contacts]
@@ -145,7 +146,8 @@ class ContactStep:
             launch(contact_lists.count_kernel, parts, [self._topology, active], [contacts], self._device)
         launch(listing, parts, [self._topology, active, z, *seed], [contacts, f], self._device)
         each = (*self._each(columns.side), lanes)
-        launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
+        inputs = [self._topology, lanes, contacts, self._arrays.sticking.ready]
+        launch(contact_force_solver.mutual_kernel, each, inputs, [columns], self._device)
         system, inputs = self._arrays.forces, [self._workspace.scaling, active, z, columns]
         outputs = [self._arrays.coupling, self._matrix.rotation, self._matrix.normals, contacts, f]
         if system.side and not self._workspace.static_friction:  # breaking away is a jump of the law

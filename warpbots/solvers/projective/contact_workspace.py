@@ -99,9 +99,10 @@ class ContactWorkspace:
         sizes, few, sticking = self.topology.sizes, self.forces.side, StickingArrays()
         sticking.side = n = min(sizes.contacts, STICKING) if few else 0
         sticking.joints = j = min(sizes.freedom + 3 * len(self.topology.components), JOINTS) if few else 0
-        width = 3 + few + 3 * j
-        counts = {"given": n * n, "factor": n * n, "solution": n * width, "reply": 3 * (n + few) * j, "row": width}
-        counts |= {"way": 3 * few * j, "joint": j * (j + 1 + 3 * few), "kept": 1}
+        width = few + 3 * j + 7  # rows are padded to a multiple of eight
+        counts = {"given": n * n, "factor": n * n, "solution": n * width, "right": 4 * n, "reply": 3 * (n + few) * j}
+        counts |= {"row": width, "way": 3 * few * j, "joint": j * (2 * j + 3 * few), "y": 2 * j}
+        counts |= {"kept": 1, "ready": 1}
         for name, variable in StickingArrays.vars.items():
             if name not in ("side", "joints"):
                 setattr(sticking, name, self._zeros(counts.get(name, n), variable.type.dtype))

@@ -43,13 +43,17 @@ def mutual_kernel(
     lanes: int,
     # work
     contacts: ContactArrays,
+    ready: wp.array[int],
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Write the compliances between contacts that matter couples, which are symmetric, if there is room for them."""
+    """Write the compliances between contacts that matter couples, which are symmetric, if there is room for them.
+
+    In an adjoint they stay the same, and are `ready` after the first time.
+    """
     w, i, lane = wp.tid()
     count = contacts.count[w][0]
-    if i >= count or count > compliance_out.side:
+    if i >= count or count > compliance_out.side or ready[w] == 1:
         return
     first = w * topology.contacts
     square = w * compliance_out.side * compliance_out.side

@@ -23,7 +23,7 @@ import warp as wp
 
 from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
-from warpbots.numerics.simd import add_multiple_of, eliminate_rows, factorise_rows, solve_rows
+from warpbots.numerics.simd import add_multiple_of, eliminate_rows, factorise_rows, gather_rows, solve_rows
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.projective.contact.contact_arrays import (
     ContactArrays,
@@ -68,12 +68,16 @@ class StickingArrays:
     given: C_TT + c above and on the diagonal, row by row [m/N], shape (worlds * side^2,).
     factor: Its factor, shape (worlds * side^2,).
     kept: Number of rows of the factor, -1 for none, shape (worlds,).
-    solution: X, row by row, with m joint velocities and rotations, shape (worlds * side * (3 + ForceSystem.side + 3 joints),).
-    reply: R of the contacts that are eliminated, shape (worlds * side * 3 joints,).
-    row: A row of C_ST X, shape (worlds * (3 + ForceSystem.side + 3 joints),).
+    ready: 1 for a world whose contacts have been eliminated in this adjoint, where only q changes, shape (worlds,).
+    solution: X for S and for joints, row by row, shape (worlds * side * width,).
+    right: X for q and the forces in rows of four entries, then d_T [N], shape (worlds * side * 4,).
+    reply: R of the contacts that are eliminated, then of S, for each direction a row of m entries, shape (worlds *
+        (side + ForceSystem.side) * 3 joints,).
+    row: A row of C_ST X, shape (worlds * width,).
     way: J of a contact of S, minus C_ST X_J, shape (worlds * ForceSystem.side * 3 joints,).
-    joint: Equations for y, and the solutions for a right-hand side without forces of S, and for unit forces of S, row
-        by row, shape (worlds * joints * (joints + 1 + 3 ForceSystem.side),).
+    joint: Equations for y, then their inverse, and y for unit forces of S, row by row, shape (worlds * joints * (2
+        joints + 3 ForceSystem.side),).
+    y: Displacements of joints, and the sum over the replies to d_T, shape (worlds * 2 joints,).
     """
 
     side: int
@@ -83,11 +87,14 @@ class StickingArrays:
     given: wp.array[scalar]
     factor: wp.array[scalar]
     kept: wp.array[int]
+    ready: wp.array[int]
     solution: wp.array[scalar]
+    right: wp.array[scalar]
     reply: wp.array[scalar]
     row: wp.array[scalar]
     way: wp.array[scalar]
     joint: wp.array[scalar]
+    y: wp.array[scalar]
 
 
 @wp.func
@@ -158,19 +165,19 @@ def factorise(
 ):  # fmt: skip
     """Make the factor of C_TT + c unless it is there; 1 if the matrix is positive definite."""
     start = w * sticking.side * sticking.side
-    same = sticking.kept[w] == n
+    changed = gather_rows(
+        sticking.given, start, sticking.side, mutual, w * side * side, side, sticking.member, w * sticking.side, n,
+        swept, scalar(1.0) / scalar(scaling),
+    )  # fmt: skip
     for i in range(n):
         number = sticking.member[w * sticking.side + i]
         k = w * topology.contacts + contacts.order[entry_of(topology.contacts, swept, w, number)]
-        for j in range(i, n):
-            value = coupled(mutual, side, swept, scaling, w, number, sticking.member[w * sticking.side + j])
-            if j == i:
-                value += scalar(contacts.skin[k])
-            m = start + i * sticking.side + j
-            if sticking.given[m] != value:
-                sticking.given[m] = value
-                same = bool(False)
-    if not same:
+        share = coupled(mutual, side, swept, scaling, w, number, number) + scalar(contacts.skin[k])
+        m = start + i * (sticking.side + 1)
+        if sticking.given[m] != share:
+            sticking.given[m] = share
+            changed = 1
+    if changed == 1 or sticking.kept[w] != n:
         sticking.kept[w] = -1
         if factorise_rows(sticking.factor, sticking.given, start, sticking.side, n) == 0:
             return 0
@@ -179,34 +186,32 @@ def factorise(
 
 
 @wp.func
+def width_of(few: int, m: int):
+    """Entries in a row of X: a multiple of eight, as a CPU takes eight at once."""
+    return (few + 3 * m + 7) / 8 * 8
+
+
+@wp.func
 def write_solution(
     topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, coupling: JointCoupling,
-    rotation: RotationArrays, sticking: StickingArrays, scaling: real, z: wp.array[NODE], f: wp.array[NODE], w: int,
-    swept: int, n: int, few: int, m: int, adjoint: bool,
+    rotation: RotationArrays, sticking: StickingArrays, scaling: real, w: int, swept: int, n: int, few: int, m: int,
 ):  # fmt: skip
-    """Write X: for q and the forces, for S, and for joints."""
-    width = 3 + few + 3 * m
+    """Write X for S and joints."""
+    width = width_of(few, m)
     start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
     for i in range(n):
         number = sticking.member[w * sticking.side + i]
-        e = entry_of(topology.contacts, swept, w, number)
-        c = contacts.order[e]
-        k = w * topology.contacts + c
-        lam = vec3(at(z, w * topology.stride + topology.first + c) + at(f, w * topology.stride + topology.first + c))
-        skin = scalar(contacts.skin[k])
-        right = -vec3(contacts.gap[e]) - skin * lam
-        if adjoint:
-            right = vec3(contacts.gap[e]) - skin / scalar(contacts.own[k]) * lam
+        k = w * topology.contacts + contacts.order[entry_of(topology.contacts, swept, w, number)]
         row = start + i * width
-        for a in range(3):
-            sticking.solution[row + a] = right[a]
         for s in range(few):
             other = sticking.member[w * sticking.side + n + s]
-            sticking.solution[row + 3 + s] = coupled(mutual, side, swept, scaling, w, number, other)
+            sticking.solution[row + s] = coupled(mutual, side, swept, scaling, w, number, other)
         write_coupling(
-            contacts, coupling, rotation, w, k, m, sticking.solution, row + 3 + few, sticking.reply,
+            contacts, coupling, rotation, w, k, m, sticking.solution, row + few, sticking.reply,
             (w * sticking.side + i) * 3 * m,
         )  # fmt: skip
+        for j in range(few + 3 * m, width):
+            sticking.solution[row + j] = scalar(0.0)
     solve_rows(sticking.factor, w * sticking.side * sticking.side, sticking.side, sticking.solution, start, width, n)
 
 
@@ -216,9 +221,9 @@ def write_joints(
     sticking: StickingArrays, w: int, swept: int, n: int, few: int, m: int,
 ):  # fmt: skip
     """Write and solve the equations for y; 1 if they are regular. Writes J of S, too."""
-    width = 3 + few + 3 * m
+    width = width_of(few, m)
     start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
-    columns = m + 1 + 3 * few
+    columns = 2 * m + 3 * few
     joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
     for j in range(m * columns):
         sticking.joint[joint + j] = scalar(0.0)
@@ -226,14 +231,12 @@ def write_joints(
         row = start + i * width
         reply = (w * sticking.side + i) * 3 * m
         for a in range(3):
-            right = sticking.solution[row + a]
             for j in range(m):
                 R = sticking.reply[reply + a * m + j]
                 if R != scalar(0.0):
                     at_row = joint + j * columns
-                    add_multiple_of(sticking.joint, at_row, sticking.solution, row + 3 + few + a * m, R, m)
-                    sticking.joint[at_row + m] = sticking.joint[at_row + m] + R * right
-                    add_multiple_of(sticking.joint, at_row + m + 1 + a * few, sticking.solution, row + 3, -R, few)
+                    add_multiple_of(sticking.joint, at_row, sticking.solution, row + few + a * m, R, m)
+                    add_multiple_of(sticking.joint, at_row + 2 * m + a * few, sticking.solution, row, -R, few)
     way = w * sticking.way.shape[0] / sticking.kept.shape[0]
     reply = (w * sticking.side + n) * 3 * m
     for s in range(few):
@@ -244,31 +247,29 @@ def write_joints(
         )
         for a in range(3):
             for j in range(m):
-                at_row = joint + j * columns + m + 1 + a * few + s
+                at_row = joint + j * columns + 2 * m + a * few + s
                 sticking.joint[at_row] = sticking.joint[at_row] + sticking.reply[reply + (3 * s + a) * m + j]
     for j in range(m):
-        sticking.joint[joint + j * columns + j] = sticking.joint[joint + j * columns + j] + scalar(1.0)
+        at_row = joint + j * columns
+        sticking.joint[at_row + j] = sticking.joint[at_row + j] + scalar(1.0)
+        sticking.joint[at_row + m + j] = scalar(1.0)
     return eliminate_rows(sticking.joint, joint, m, columns)
 
 
 @wp.func
 def write_few(
     topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, sticking: StickingArrays,
-    system: ForceSystem, scaling: real, w: int, swept: int, n: int, few: int, m: int, adjoint: bool,
+    system: ForceSystem, scaling: real, w: int, swept: int, n: int, few: int, m: int,
 ):  # fmt: skip
-    """Write the response of S to its forces, and its q, beyond the contacts that stick and the joints.
-
-    In the adjoint, forces are minus the products B^T times nu that move a contact.
-    """
-    width = 3 + few + 3 * m
+    """Write the response of S to its forces, beyond the contacts that stick and the joints."""
+    width = width_of(few, m)
     start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
-    columns = m + 1 + 3 * few
+    columns = 2 * m + 3 * few
     joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
     row = w * sticking.row.shape[0] / sticking.kept.shape[0]
     response = w * 9 * system.side * system.side
     for s in range(few):
         number = sticking.member[w * sticking.side + n + s]
-        e = entry_of(topology.contacts, swept, w, number)
         for j in range(width):
             sticking.row[row + j] = scalar(0.0)
         for i in range(n):
@@ -276,57 +277,112 @@ def write_few(
             if share != scalar(0.0):
                 add_multiple_of(sticking.row, row, sticking.solution, start + i * width, share, width)
         way = w * sticking.way.shape[0] / sticking.kept.shape[0] + s * 3 * m
-        add_multiple_of(sticking.way, way, sticking.row, row + 3 + few, scalar(-1.0), 3 * m)
-        moved = vec3()
+        add_multiple_of(sticking.way, way, sticking.row, row + few, scalar(-1.0), 3 * m)
         for a in range(3):
-            moved[a] = sticking.row[row + a]
-            for j in range(m):
-                moved[a] += sticking.way[way + a * m + j] * sticking.joint[joint + j * columns + m]
             at_row = response + (3 * s + a) * 3 * few
             for t in range(few):
                 other = sticking.member[w * sticking.side + n + t]
                 for b in range(3):
                     value = scalar(0.0)
                     if a == b:
-                        value = coupled(mutual, side, swept, scaling, w, number, other) - sticking.row[row + 3 + t]
+                        value = coupled(mutual, side, swept, scaling, w, number, other) - sticking.row[row + t]
                     for j in range(m):
-                        reply = sticking.joint[joint + j * columns + m + 1 + b * few + t]
+                        reply = sticking.joint[joint + j * columns + 2 * m + b * few + t]
                         value += sticking.way[way + a * m + j] * reply
                     system.response[at_row + 3 * t + b] = value
-        system.entry[w * system.side + s] = e
-        system.q[w * system.side + s] = vec3(contacts.gap[e]) + wp.where(adjoint, -moved, moved)
+        system.entry[w * system.side + s] = entry_of(topology.contacts, swept, w, number)
+
+
+@wp.func
+def write_right(
+    topology: ContactTopology, contacts: ContactArrays, sticking: StickingArrays, z: wp.array[NODE],
+    f: wp.array[NODE], w: int, swept: int, n: int, m: int, adjoint: bool,
+):  # fmt: skip
+    """Write X for q and the forces, and y without forces of S."""
+    right = 4 * w * sticking.side
+    for i in range(n):
+        e = entry_of(topology.contacts, swept, w, sticking.member[w * sticking.side + i])
+        c = contacts.order[e]
+        k = w * topology.contacts + c
+        lam = vec3(at(z, w * topology.stride + topology.first + c) + at(f, w * topology.stride + topology.first + c))
+        skin = scalar(contacts.skin[k])
+        missing = -vec3(contacts.gap[e]) - skin * lam
+        if adjoint:
+            missing = vec3(contacts.gap[e]) - skin / scalar(contacts.own[k]) * lam
+        for a in range(3):
+            sticking.right[right + 4 * i + a] = missing[a]
+    solve_rows(sticking.factor, w * sticking.side * sticking.side, sticking.side, sticking.right, right, 4, n)
+    y = 2 * w * sticking.joints
+    for j in range(2 * m):
+        sticking.y[y + j] = scalar(0.0)
+    for i in range(n):
+        for a in range(3):
+            reply = ((w * sticking.side + i) * 3 + a) * m
+            add_multiple_of(sticking.y, y + m, sticking.reply, reply, sticking.right[right + 4 * i + a], m)
+
+
+@wp.func
+def write_rest(
+    topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, sticking: StickingArrays,
+    system: ForceSystem, scaling: real, w: int, swept: int, n: int, few: int, m: int, adjoint: bool,
+):  # fmt: skip
+    """Write y without forces of S, and q of S beyond the contacts that stick and the joints.
+
+    In the adjoint, forces are minus the products B^T times nu that move a contact.
+    """
+    right = 4 * w * sticking.side
+    y = 2 * w * sticking.joints
+    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    columns = 2 * m + 3 * few
+    for i in range(m):
+        for j in range(m):
+            inverse = sticking.joint[joint + i * columns + m + j]
+            sticking.y[y + i] = sticking.y[y + i] + inverse * sticking.y[y + m + j]
+    for s in range(few):
+        number = sticking.member[w * sticking.side + n + s]
+        way = w * sticking.way.shape[0] / sticking.kept.shape[0] + s * 3 * m
+        moved = vec3()
+        for i in range(n):
+            share = coupled(mutual, side, swept, scaling, w, number, sticking.member[w * sticking.side + i])
+            moved += share * change_at(sticking.right, right + 4 * i)
+        for a in range(3):
+            for j in range(m):
+                moved[a] += sticking.way[way + a * m + j] * sticking.y[y + j]
+        q = vec3(contacts.gap[system.entry[w * system.side + s]])
+        system.q[w * system.side + s] = q + wp.where(adjoint, -moved, moved)
 
 
 @wp.func
 def write_changes(sticking: StickingArrays, system: ForceSystem, w: int, n: int, few: int, m: int):
-    """Write d_T into the first three columns of X; `ForceSystem.change` has d_S."""
-    width = 3 + few + 3 * m
+    """Write d_T into `right`; `ForceSystem.change` has d_S."""
+    width = width_of(few, m)
     start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
-    columns = m + 1 + 3 * few
+    columns = 2 * m + 3 * few
     joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    right = 4 * w * sticking.side
     change = w * 3 * system.side
+    y = 2 * w * sticking.joints
     for j in range(m):
-        at_row = joint + j * columns + m
-        y = sticking.joint[at_row]
+        at_row = joint + j * columns + 2 * m
         for b in range(3):
             for s in range(few):
-                y += sticking.joint[at_row + 1 + b * few + s] * system.change[change + 3 * s + b]
-        sticking.joint[at_row] = y
+                reply = sticking.joint[at_row + b * few + s] * system.change[change + 3 * s + b]
+                sticking.y[y + j] = sticking.y[y + j] + reply
     for i in range(n):
         row = start + i * width
         for a in range(3):
-            d = sticking.solution[row + a]
+            d = sticking.right[right + 4 * i + a]
             for s in range(few):
-                d -= sticking.solution[row + 3 + s] * system.change[change + 3 * s + a]
+                d -= sticking.solution[row + s] * system.change[change + 3 * s + a]
             for j in range(m):
-                d -= sticking.solution[row + 3 + few + a * m + j] * sticking.joint[joint + j * columns + m]
-            sticking.solution[row + a] = d
+                d -= sticking.solution[row + few + a * m + j] * sticking.y[y + j]
+            sticking.right[right + 4 * i + a] = d
 
 
 @wp.func
-def change_at(solution: wp.array[scalar], row: int):
-    """The first three entries of a row of X as a vector."""
-    return vec3(solution[row], solution[row + 1], solution[row + 2])
+def change_at(right: wp.array[scalar], row: int):
+    """The first three entries of a row of `right` as a vector."""
+    return vec3(right[row], right[row + 1], right[row + 2])
 
 
 @wp.func
@@ -339,23 +395,35 @@ def is_held(n: _vec, lam: _vec, mu: real):
 @wp.func
 def eliminate(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, coupling: JointCoupling,
-    rotation: RotationArrays, sticking: StickingArrays, system: ForceSystem, scaling: real, z: wp.array[NODE],
-    f: wp.array[NODE], w: int, swept: int, n: int, few: int, m: int, adjoint: bool,
+    rotation: RotationArrays, sticking: StickingArrays, system: ForceSystem, scaling: real, w: int, swept: int, n: int,
+    few: int, m: int,
 ):  # fmt: skip
-    """Eliminate the contacts that stick, and write the system of the others; 1 if that is possible."""
+    """Eliminate the contacts that stick, and write the response of the others; 1 if that is possible."""
     if n == 0 or few > system.side:
         return 0
     mutual = compliance.mutual
     side = compliance.side
     if factorise(topology, contacts, mutual, side, sticking, scaling, w, swept, n) == 0:
         return 0
-    write_solution(
-        topology, contacts, mutual, side, coupling, rotation, sticking, scaling, z, f, w, swept, n, few, m, adjoint
-    )
+    write_solution(topology, contacts, mutual, side, coupling, rotation, sticking, scaling, w, swept, n, few, m)
     if write_joints(topology, contacts, coupling, rotation, sticking, w, swept, n, few, m) == 0:
         return 0
-    write_few(topology, contacts, mutual, side, sticking, system, scaling, w, swept, n, few, m, adjoint)
+    write_few(topology, contacts, mutual, side, sticking, system, scaling, w, swept, n, few, m)
     return 1
+
+
+@wp.func
+def begin(
+    topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, sticking: StickingArrays,
+    system: ForceSystem, scaling: real, z: wp.array[NODE], f: wp.array[NODE], w: int, swept: int, n: int, few: int,
+    m: int, adjoint: bool,
+):  # fmt: skip
+    """Write q of the contacts that are not eliminated."""
+    write_right(topology, contacts, sticking, z, f, w, swept, n, m, adjoint)
+    write_rest(
+        topology, contacts, compliance.mutual, compliance.side, sticking, system, scaling, w, swept, n, few, m,
+        adjoint,
+    )  # fmt: skip
 
 
 @wp.func
@@ -403,21 +471,24 @@ def solve_sticking_kernel(
         n = list_members(sticking_out, w, total)
         few = total - n
         if eliminate(
-            topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], z, f_out, w,
-            count[0], n, few, m, False,
+            topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], w, count[0], n,
+            few, m,
         ) == 0:  # fmt: skip
             return
+        begin(
+            topology, contacts, compliance, sticking_out, system_out, scaling[w], z, f_out, w, count[0], n, few, m,
+            False,
+        )  # fmt: skip
         if find_changes(topology, contacts, system_out, z, f_out, w, few) == 0:
             return
         write_changes(sticking_out, system_out, w, n, few, m)
-        start = w * sticking_out.solution.shape[0] / sticking_out.kept.shape[0]
-        width = 3 + few + 3 * m
+        right = 4 * w * sticking_out.side
         left = int(0)
         for i in range(n):
             number = sticking_out.member[w * sticking_out.side + i]
             c = contacts.order[entry_of(topology.contacts, count[0], w, number)]
             k = w * topology.contacts + c
-            lam = at(z, entry + c) + at(f_out, entry + c) + _vec(change_at(sticking_out.solution, start + i * width))
+            lam = at(z, entry + c) + at(f_out, entry + c) + _vec(change_at(sticking_out.right, right + 4 * i))
             if not is_held(contacts.normal[k], lam, contacts.friction[k]):
                 sticking_out.sticks[w * sticking_out.side + number] = 0
                 left += 1
@@ -425,7 +496,7 @@ def solve_sticking_kernel(
             for i in range(n):
                 number = sticking_out.member[w * sticking_out.side + i]
                 j = entry + contacts.order[entry_of(topology.contacts, count[0], w, number)]
-                f_out[j] = f_out[j] + packed(_vec(change_at(sticking_out.solution, start + i * width)))
+                f_out[j] = f_out[j] + packed(_vec(change_at(sticking_out.right, right + 4 * i)))
             for s in range(few):
                 j = entry + contacts.order[system_out.entry[w * system_out.side + s]]
                 f_out[j] = f_out[j] + packed(_vec(change_of(system_out, w, s)))
@@ -475,18 +546,22 @@ def adj_solve_sticking_kernel(
         return
     entry = w * topology.stride + topology.first
     total = count[0] + count[1]
-    for number in range(total):
-        k = w * topology.contacts + contacts.order[entry_of(topology.contacts, count[0], w, number)]
-        B = mat33(contacts.by_displacement[k])
-        sticks = B[0, 0] < scalar(0.0) and is_multiple(B) and is_multiple(mat33(contacts.by_force[k]))
-        sticking_out.sticks[w * sticking_out.side + number] = int(sticks)
-    n = list_members(sticking_out, w, total)
+    n = sticking_out.kept[w]
+    if sticking_out.ready[w] == 0:
+        for number in range(total):
+            k = w * topology.contacts + contacts.order[entry_of(topology.contacts, count[0], w, number)]
+            B = mat33(contacts.by_displacement[k])
+            sticks = B[0, 0] < scalar(0.0) and is_multiple(B) and is_multiple(mat33(contacts.by_force[k]))
+            sticking_out.sticks[w * sticking_out.side + number] = int(sticks)
+        n = list_members(sticking_out, w, total)
+        if eliminate(
+            topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], w, count[0], n,
+            total - n, m,
+        ) == 0:  # fmt: skip
+            return
+        sticking_out.ready[w] = 1
     few = total - n
-    if eliminate(
-        topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], z, f_out, w,
-        count[0], n, few, m, True,
-    ) == 0:  # fmt: skip
-        return
+    begin(topology, contacts, compliance, sticking_out, system_out, scaling[w], z, f_out, w, count[0], n, few, m, True)
     if find_adjoint_changes(topology, contacts, system_out, z, f_out, w, few) == 0:
         return
     for s in range(few):
@@ -497,12 +572,11 @@ def adj_solve_sticking_kernel(
         for a in range(3):
             system_out.change[3 * (w * system_out.side + s) + a] = push[a]
     write_changes(sticking_out, system_out, w, n, few, m)
-    start = w * sticking_out.solution.shape[0] / sticking_out.kept.shape[0]
-    width = 3 + few + 3 * m
+    right = 4 * w * sticking_out.side
     for i in range(n):
         number = sticking_out.member[w * sticking_out.side + i]
         c = contacts.order[entry_of(topology.contacts, count[0], w, number)]
         own = contacts.own[w * topology.contacts + c]
-        scaled = own * _vec(change_at(sticking_out.solution, start + i * width))
+        scaled = own * _vec(change_at(sticking_out.right, right + 4 * i))
         f_out[entry + c] = f_out[entry + c] + packed(scaled)
     system_out.solved[w] = 1
