@@ -2,11 +2,11 @@
 
 Warp's own operators work on one component after the other, and the compiler for CPUs uses vector instructions only for
 groups of components that are stored together. These functions use the vector registers directly. On a GPU these
-functions are Warp's operators. `add_multiples`, `add_multiple` and `combine_rows` are loops without strides and the
-tests for negative indices in loops of Warp, which keep a CPU from vector instructions. `item`, `index`, `put` and
-`add_to` read and write flat arrays without this stride and this test, which are six instructions for each access on a
-CPU; an index out of range is not noticed. No function of this file has an adjoint: code that uses them has adjoints
-written by hand.
+functions are Warp's operators. `add_multiples`, `add_multiple`, `combine_rows` and the functions of rows are loops
+without strides and the tests for negative indices in loops of Warp, which keep a CPU from vector instructions. `item`,
+`index`, `put` and `add_to` read and write flat arrays without this stride and this test, which are six instructions for
+each access on a CPU; an index out of range is not noticed. No function of this file has an adjoint: code that uses them
+has adjoints written by hand.
 """
 
 import warp as wp
@@ -15,8 +15,8 @@ from warpbots.numerics.scalars import NODE, matrix, real, vector
 
 __all__ = [
     "add", "add_multiple", "add_multiple_of", "add_multiples", "add_to", "combine_rows", "deposit", "dot",
-    "eliminate_rows", "factorise_rows", "fetch", "gather_rows", "index", "item", "multiply", "multiply_add", "put", "scale",
-    "solve_rows", "subtract",
+    "eliminate_rows", "factorise_rows", "fetch", "gather_rows", "index", "item", "multiply", "multiply_add", "put",
+    "scale", "solve_rows", "subtract",
 ]  # fmt: skip
 
 
@@ -278,9 +278,7 @@ def gather_rows(
             y[j] *= row[k];
     }
 """)
-def solve_rows(
-    factor: wp.array[wp.float64], a: int, stride: int, x: wp.array[wp.float64], b: int, width: int, n: int
-):
+def solve_rows(factor: wp.array[wp.float64], a: int, stride: int, x: wp.array[wp.float64], b: int, width: int, n: int):
     """Replace the n rows of `width` entries from x[b] on by the solution of the system with a factor.
 
     The factor is one of `factorise_rows`.

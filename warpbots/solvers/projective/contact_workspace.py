@@ -10,7 +10,7 @@ from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.body_boxes import FAR, BodyBoxes
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
 from warpbots.solvers.projective.contact.few_contacts import FEW, ForceSystem
-from warpbots.solvers.projective.contact.sticking_contacts import JOINTS, STICKING, StickingArrays
+from warpbots.solvers.projective.contact.sticking_elimination import JOINTS, STICKING, StickingArrays
 from warpbots.solvers.projective.contact.surface_search import BoxTree, SurfaceSearch
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 

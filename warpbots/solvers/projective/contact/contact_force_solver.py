@@ -1,6 +1,7 @@
 """Solves for the forces of all contacts of a world by the Gauss-Seidel method, one contact after the other.
 
-A few contacts on a CPU have been solved for together before (`few_contacts`).
+On a CPU a few contacts, and many of which most stick, have been solved for together before (`few_contacts`,
+`sticking_contacts`).
 """
 
 import warp as wp
