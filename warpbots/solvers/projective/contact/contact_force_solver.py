@@ -125,10 +125,12 @@ def gauss_seidel_kernel(
     Contacts that move only with bones are solved together, and again if other contacts have moved joints since then.
     """
     w, lane = wp.tid()
-    swept = contacts_out.count[w][0]
+    swept = int(contacts_out.count[w][0])
     borne = contacts_out.count[w][1]
     if active[w] == 0 or done[w] == 1 or swept + borne == 0:
         return
+    if done[w] == 2:
+        swept = 0  # contacts that matter couples have been solved for, and no joint moves them
     first = w * topology.contacts
     start = w * topology.stride + topology.first
     rest(coupling_out, rotation_out, normals_out, w, lane, lanes)
@@ -191,10 +193,12 @@ def adj_gauss_seidel_kernel(
 ):
     """Solve nu = sum a_k a + L^T nu for nu of all contacts, one after the other, and write the changes of nu."""
     w, lane = wp.tid()
-    swept = contacts_out.count[w][0]
+    swept = int(contacts_out.count[w][0])
     borne = contacts_out.count[w][1]
     if active[w] == 0 or done[w] == 1 or swept + borne == 0:
         return
+    if done[w] == 2:
+        swept = 0  # contacts that matter couples have been solved for, and no joint moves them
     first = w * topology.contacts
     start = w * topology.stride + topology.first
     rest(coupling_out, rotation_out, normals_out, w, lane, lanes)

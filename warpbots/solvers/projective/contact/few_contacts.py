@@ -48,7 +48,8 @@ class ForceSystem:
     change: d [N], shape (worlds * 3 side,).
     entry: Entries in `ContactArrays.order` of the contacts that are solved for together, shape (worlds * side,).
     q: Their q at d = 0 [m]; in the adjoint their sum a_k a, shape (worlds * side,).
-    solved: 1 for a world whose contacts have been solved for together, shape (worlds,).
+    solved: 1 for a world whose contacts have been solved for together, 2 if those that move only with bones are left,
+        shape (worlds,).
     """
 
     side: int

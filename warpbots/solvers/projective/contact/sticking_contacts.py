@@ -25,7 +25,13 @@ from warpbots.contact import CODES
 from warpbots.numerics import NODE, real, vector
 from warpbots.numerics.simd import add_multiple_of, solve_rows
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
-from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology, JointCoupling, entry_of
+from warpbots.solvers.projective.contact.contact_arrays import (
+    ContactArrays,
+    ContactTopology,
+    JointCoupling,
+    entry_of,
+    places_in,
+)
 from warpbots.solvers.projective.contact.few_contacts import (
     ForceSystem,
     change_of,
@@ -167,10 +173,20 @@ def is_held(n: _vec, lam: _vec, mu: real):
 
 
 @wp.func
-def has_room(sticking: StickingArrays, solved: int, count: wp.vec2i, joints: int):
-    """Whether the contacts of a world are eliminated if they stick; not if all move only with bones."""
-    room = joints <= sticking.joints and count[0] + count[1] <= sticking.side
-    return room and solved == 0 and count[0] > 0
+def are_tied(topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, w: int, swept: int):
+    """Whether joints move contacts that matter couples; else contacts that move only with bones are solved apart."""
+    tied = bool(False)
+    if coupling.freedom > 0:
+        for number in range(swept):
+            k = w * topology.contacts + contacts.order[w * topology.contacts + number]
+            tied = tied or places_in(coupling.span[k]) > 0
+    return tied
+
+
+@wp.func
+def has_room(sticking: StickingArrays, solved: int, count: int, joints: int):
+    """Whether the contacts of a world are eliminated if they stick."""
+    return solved == 0 and joints <= sticking.joints and count <= sticking.side
 
 
 @wp.kernel(enable_backward=False)
@@ -194,11 +210,18 @@ def solve_sticking_kernel(
     """Solve for the forces of contacts most of which stick, and write their changes."""
     w = wp.tid()
     count = contacts.count[w]
-    m = coupling.freedom + 3 * rotation.count
-    if active[w] == 0 or not has_room(sticking_out, system_out.solved[w], count, m):
+    if active[w] == 0 or count[0] == 0:
+        return
+    m = 3 * rotation.count
+    total = count[0]
+    solved = 1 + wp.min(count[1], 1)
+    if are_tied(topology, contacts, coupling, w, count[0]):
+        m += coupling.freedom
+        total += count[1]
+        solved = 1
+    if not has_room(sticking_out, system_out.solved[w], total, m):
         return
     entry = w * topology.stride + topology.first
-    total = count[0] + count[1]
     for number in range(total):
         c = contacts.order[entry_of(topology.contacts, count[0], w, number)]
         k = w * topology.contacts + c
@@ -240,7 +263,7 @@ def solve_sticking_kernel(
             for s in range(few):
                 j = entry + contacts.order[system_out.entry[w * system_out.side + s]]
                 f_out[j] = f_out[j] + packed(_vec(change_of(system_out, w, s)))
-            system_out.solved[w] = 1
+            system_out.solved[w] = solved
             return
 
 
@@ -281,11 +304,18 @@ def adj_solve_sticking_kernel(
     """
     w = wp.tid()
     count = contacts.count[w]
-    m = coupling.freedom + 3 * rotation.count
-    if active[w] == 0 or not has_room(sticking_out, system_out.solved[w], count, m):
+    if active[w] == 0 or count[0] == 0:
+        return
+    m = 3 * rotation.count
+    total = count[0]
+    solved = 1 + wp.min(count[1], 1)
+    if are_tied(topology, contacts, coupling, w, count[0]):
+        m += coupling.freedom
+        total += count[1]
+        solved = 1
+    if not has_room(sticking_out, system_out.solved[w], total, m):
         return
     entry = w * topology.stride + topology.first
-    total = count[0] + count[1]
     n = sticking_out.kept[w]
     if sticking_out.ready[w] == 0:
         for number in range(total):
@@ -319,4 +349,4 @@ def adj_solve_sticking_kernel(
         own = contacts.own[w * topology.contacts + c]
         scaled = own * _vec(change_at(sticking_out.right, right + 4 * i))
         f_out[entry + c] = f_out[entry + c] + packed(scaled)
-    system_out.solved[w] = 1
+    system_out.solved[w] = solved

@@ -93,7 +93,7 @@ def write_coupling(
                     way = wp.cross(axis, arm)
                     reply = wp.cross(rotation.gain[w * rotation.count + b] * axis, arm)
                     for a in range(3):
-                        n = a * m + coupling.freedom + 3 * b + e
+                        n = a * m + m - 3 * (rotation.count - b) + e
                         J[j + n] = J[j + n] + way[a]
                         R[r + n] = R[r + n] + reply[a]
 
