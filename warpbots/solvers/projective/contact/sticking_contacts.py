@@ -42,7 +42,7 @@ from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.contact.sticking_elimination import (
     StickingArrays,
     coupled,
-    eliminate,
+    eliminate_sticking,
     list_members,
     width_of,
 )
@@ -60,7 +60,7 @@ _SAME = wp.constant(real(1e-5))  # by which a derivative that is a multiple of t
 
 
 @wp.func
-def write_right(
+def write_sticking_forces(
     topology: ContactTopology, contacts: ContactArrays, sticking: StickingArrays, z: wp.array[NODE],
     f: wp.array[NODE], w: int, swept: int, n: int, m: int, adjoint: bool,
 ):  # fmt: skip
@@ -88,7 +88,7 @@ def write_right(
 
 
 @wp.func
-def write_rest(
+def write_remaining_q(
     topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, sticking: StickingArrays,
     system: ForceSystem, scaling: real, w: int, swept: int, n: int, few: int, m: int, adjoint: bool,
 ):  # fmt: skip
@@ -152,14 +152,14 @@ def change_at(right: wp.array[scalar], row: int):
 
 
 @wp.func
-def begin(
+def write_remaining(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, sticking: StickingArrays,
     system: ForceSystem, scaling: real, z: wp.array[NODE], f: wp.array[NODE], w: int, swept: int, n: int, few: int,
     m: int, adjoint: bool,
 ):  # fmt: skip
     """Write q of the contacts that are not eliminated."""
-    write_right(topology, contacts, sticking, z, f, w, swept, n, m, adjoint)
-    write_rest(
+    write_sticking_forces(topology, contacts, sticking, z, f, w, swept, n, m, adjoint)
+    write_remaining_q(
         topology, contacts, compliance.mutual, compliance.side, sticking, system, scaling, w, swept, n, few, m,
         adjoint,
     )  # fmt: skip
@@ -233,12 +233,12 @@ def solve_sticking_kernel(
     for _round in range(_ROUNDS):
         n = list_members(sticking_out, w, total)
         few = total - n
-        if eliminate(
+        if eliminate_sticking(
             topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], w, count[0], n,
             few, m,
         ) == 0:  # fmt: skip
             return
-        begin(
+        write_remaining(
             topology, contacts, compliance, sticking_out, system_out, scaling[w], z, f_out, w, count[0], n, few, m,
             False,
         )  # fmt: skip
@@ -324,14 +324,16 @@ def adj_solve_sticking_kernel(
             sticks = B[0, 0] < scalar(0.0) and is_multiple(B) and is_multiple(mat33(contacts.by_force[k]))
             sticking_out.sticks[w * sticking_out.side + number] = int(sticks)
         n = list_members(sticking_out, w, total)
-        if eliminate(
+        if eliminate_sticking(
             topology, contacts, compliance, coupling, rotation, sticking_out, system_out, scaling[w], w, count[0], n,
             total - n, m,
         ) == 0:  # fmt: skip
             return
         sticking_out.ready[w] = 1
     few = total - n
-    begin(topology, contacts, compliance, sticking_out, system_out, scaling[w], z, f_out, w, count[0], n, few, m, True)
+    write_remaining(
+        topology, contacts, compliance, sticking_out, system_out, scaling[w], z, f_out, w, count[0], n, few, m, True
+    )
     if find_adjoint_changes(topology, contacts, system_out, z, f_out, w, few) == 0:
         return
     for s in range(few):

@@ -17,7 +17,7 @@ from warpbots.solvers.projective.contact.few_contacts import ForceSystem
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
-__all__ = ["JOINTS", "STICKING", "StickingArrays", "coupled", "eliminate", "list_members", "width_of"]
+__all__ = ["JOINTS", "STICKING", "StickingArrays", "coupled", "eliminate_sticking", "list_members", "width_of"]
 
 STICKING = 256
 """Number of contacts of a world up to which those that stick are eliminated: a factor takes time with its cube."""
@@ -127,7 +127,7 @@ def list_members(sticking: StickingArrays, w: int, count: int):
 
 
 @wp.func
-def factorise(
+def factorise_sticking(
     topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, sticking: StickingArrays,
     scaling: real, w: int, swept: int, n: int,
 ):  # fmt: skip
@@ -160,7 +160,7 @@ def width_of(few: int, m: int):
 
 
 @wp.func
-def write_solution(
+def write_sticking_columns(
     topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, coupling: JointCoupling,
     rotation: RotationArrays, sticking: StickingArrays, scaling: real, w: int, swept: int, n: int, few: int, m: int,
 ):  # fmt: skip
@@ -184,7 +184,7 @@ def write_solution(
 
 
 @wp.func
-def write_joints(
+def write_joint_equations(
     topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays,
     sticking: StickingArrays, w: int, swept: int, n: int, few: int, m: int,
 ):  # fmt: skip
@@ -262,7 +262,7 @@ def write_few(
 
 
 @wp.func
-def eliminate(
+def eliminate_sticking(
     topology: ContactTopology, contacts: ContactArrays, compliance: ComplianceArrays, coupling: JointCoupling,
     rotation: RotationArrays, sticking: StickingArrays, system: ForceSystem, scaling: real, w: int, swept: int, n: int,
     few: int, m: int,
@@ -272,10 +272,10 @@ def eliminate(
         return 0
     mutual = compliance.mutual
     side = compliance.side
-    if factorise(topology, contacts, mutual, side, sticking, scaling, w, swept, n) == 0:
+    if factorise_sticking(topology, contacts, mutual, side, sticking, scaling, w, swept, n) == 0:
         return 0
-    write_solution(topology, contacts, mutual, side, coupling, rotation, sticking, scaling, w, swept, n, few, m)
-    if write_joints(topology, contacts, coupling, rotation, sticking, w, swept, n, few, m) == 0:
+    write_sticking_columns(topology, contacts, mutual, side, coupling, rotation, sticking, scaling, w, swept, n, few, m)
+    if write_joint_equations(topology, contacts, coupling, rotation, sticking, w, swept, n, few, m) == 0:
         return 0
     write_few(topology, contacts, mutual, side, sticking, system, scaling, w, swept, n, few, m)
     return 1
