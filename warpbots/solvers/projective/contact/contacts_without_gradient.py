@@ -99,7 +99,7 @@ def detached_kernel(
         return
     m = w * pairs.capacity + p
     change = real(wp.inf)
-    if pairs.kind[m] != HELD:
+    if pairs.kind[m] <= HELD:
         change = plane_change(pairs, contacts, m, k)
     if not (change <= loose):
         progress_out.found[w] = 0
