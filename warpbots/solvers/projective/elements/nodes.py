@@ -190,9 +190,9 @@ def product_kernel(
 ):
     """Write seed - H a for the second derivative H of Phi, and 0 for fixed nodes.
 
-    The stiffness K in H multiplies differences, (K a)_i = sum_j K_ij (a_j - a_i) + (sum_j K_ij) a_i: the displacement of
-    a body as a whole then leaves no rounding of its stiffness, which is thousands of times its inertia m / h^2. The sums
-    of blocks are not left out, as they are the same in every product and not always zero.
+    The stiffness K in H multiplies differences, (K a)_i = sum_j K_ij (a_j - a_i) + (sum_j K_ij) a_i: a displacement of
+    a body as a whole then leaves no rounding of its stiffness, which may be thousands of times its inertia m / h^2. The
+    sums of blocks are the same in every product, and not zero in a fluid.
     """
     w, i = wp.tid()
     if active[w] == 0:
