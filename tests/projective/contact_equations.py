@@ -100,7 +100,7 @@ def _shared(step: ContactStep, w: int, chosen: np.ndarray) -> tuple[np.ndarray, 
     return J.reshape(3 * size, -1), R.reshape(-1, 3 * size)
 
 
-def solves(monkeypatch: pytest.MonkeyPatch, step_of=ContactStep) -> tuple[list[Solve], list[Solve]]:
+def recorded_solves(monkeypatch: pytest.MonkeyPatch, step_of=ContactStep) -> tuple[list[Solve], list[Solve]]:
     """Lists to which each solve of a step, and each of an adjoint, adds the worlds whose contacts were eliminated."""
     forward, backward, solve = [], [], step_of._solve
 

@@ -17,7 +17,16 @@ from warpbots.solvers.projective.contact.few_contacts import ForceSystem
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
-__all__ = ["JOINTS", "STICKING", "StickingArrays", "coupled", "eliminate_sticking", "list_members", "reply_of", "width_of"]
+__all__ = [
+    "JOINTS",
+    "STICKING",
+    "StickingArrays",
+    "coupled",
+    "eliminate_sticking",
+    "list_members",
+    "reply_of",
+    "width_of",
+]
 
 STICKING = 256
 """Number of contacts of a world up to which those that stick are eliminated: a factor takes time with its cube."""
