@@ -424,6 +424,16 @@ def commands():
     return {(line, path.name) for path in texts for line in pattern.findall(path.read_text())}
 
 
+def with_imported(script):
+    """A script and all modules beside it that it imports, also through one another."""
+    found, new = set(), {script}
+    while new:
+        found |= new
+        names = {name for path in new for name in re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.M)}
+        new = {path for name in names if (path := script.parent / f"{name}.py").is_file()} - found
+    return found
+
+
 def test_commands_in_texts_name_what_exists():
     """Scripts exist and, like the command line, accept the options in the text."""
     folder = ROOT / "warpbots" / "cli"
@@ -439,7 +449,5 @@ def test_commands_in_texts_name_what_exists():
             places = (ROOT, BENCHMARKS / "peers", folder / "project")
             at = next((place / script for place in places if (place / script).is_file()), None)
             assert at, (line, where)
-            source = at.read_text() + cli * (at == ROOT / "run.py")
-            beside = (at.parent / f"{name}.py" for name in re.findall(r"^from (\w+) import", source, re.M))
-            source += "".join(path.read_text() for path in beside if path.is_file())
+            source = "".join(path.read_text() for path in with_imported(at)) + cli * (at == ROOT / "run.py")
         assert all(f'"{option}"' in source for option in options), (line, where)

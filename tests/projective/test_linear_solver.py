@@ -254,12 +254,15 @@ def test_motions_are_those_of_the_iterative_solver(scene):
 
 
 def test_newton_steps_begin_early_where_they_are_exact():
-    """A bar of slenderness 8 in long steps, whose tip sinks by a quarter of its length, and ends at the same place."""
+    """A bar of slenderness 8 in long steps, whose tip sinks by a quarter of its length, and ends at the same place.
+
+    Under 0.3 N its first step is divided or not by rounding alone; under all of five loads nearby it is not divided.
+    """
     body = SoftBody(
         "bar", Box((0, 0, 0), (0.32, 0.04, 0.04)), Material(1e5, 0.45, 1000.0, "neo_hookean"),
         {"root": HalfSpace((1e-6, 0, 0), (1, 0, 0)), "tip": HalfSpace((0.32 - 1e-6, 0, 0), (-1, 0, 0))},
     )  # fmt: skip
-    scene = Scene((body,), gravity=(0, 0, 0), constraints=(Constraint("root"),), loads=(Load("tip", (0, 0, -0.3)),))
+    scene = Scene((body,), gravity=(0, 0, 0), constraints=(Constraint("root"),), loads=(Load("tip", (0, 0, -0.301)),))
     ends = []
     for how in ("iterative", "direct"):
         sim = Simulation(scene, ProjectiveDynamics(0.02, collisions=False, linear_solver=how), 0.3)
