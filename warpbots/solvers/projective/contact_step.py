@@ -152,7 +152,7 @@ class ContactStep:
         outputs = [self._arrays.coupling, self._matrix.rotation, self._matrix.normals, contacts, f]
         if system.side and not self._workspace.static_friction:  # breaking away is a jump of the law
             launch(few, self._model.worlds, [self._topology, *inputs], [system, *outputs], self._device)
-            if self._arrays.sticking.side and self._matrix.normals.count == 0:
+            if 0 < self._arrays.sticking.side <= columns.side and self._matrix.normals.count == 0:
                 coupled = [self._arrays.coupling, self._matrix.rotation, contacts]
                 inputs_of, outputs_of = [self._topology, *inputs, *coupled], [self._arrays.sticking, system, f]
                 launch(sticking, self._model.worlds, inputs_of, outputs_of, self._device)

@@ -102,10 +102,11 @@ class ContactWorkspace:
         width = few + 3 * j + 7  # rows are padded to a multiple of eight
         counts = {"given": n * n, "factor": n * n, "solution": n * width, "right": 4 * n, "reply": 3 * (n + few) * j}
         counts |= {"row": width, "way": 3 * few * j, "joint": j * (2 * j + 3 * few), "y": 2 * j}
-        counts |= {"kept": 1, "ready": 1}
         for name, variable in StickingArrays.vars.items():
-            if name not in ("side", "joints"):
-                setattr(sticking, name, self._zeros(counts.get(name, n), variable.type.dtype))
+            if name not in ("side", "joints", "kept", "ready"):  # memory that is never written to costs nothing
+                count = sizes.worlds * counts.get(name, n)
+                setattr(sticking, name, wp.empty(count, dtype=variable.type.dtype, device=self.topology.device))
+        sticking.kept, sticking.ready = self._zeros(1, int), self._zeros(1, int)
         sticking.kept.fill_(-1)
         return sticking
 

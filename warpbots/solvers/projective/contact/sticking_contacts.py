@@ -44,6 +44,7 @@ from warpbots.solvers.projective.contact.sticking_elimination import (
     coupled,
     eliminate_sticking,
     list_members,
+    reply_of,
     width_of,
 )
 from warpbots.solvers.projective.elements.element import at
@@ -83,7 +84,7 @@ def write_sticking_forces(
         sticking.y[y + j] = scalar(0.0)
     for i in range(n):
         for a in range(3):
-            reply = ((w * sticking.side + i) * 3 + a) * m
+            reply = reply_of(sticking, w, i, m) + a * m
             add_multiple_of(sticking.y, y + m, sticking.reply, reply, sticking.right[right + 4 * i + a], m)
 
 

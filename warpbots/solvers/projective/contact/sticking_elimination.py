@@ -17,7 +17,16 @@ from warpbots.solvers.projective.contact.few_contacts import ForceSystem
 from warpbots.solvers.projective.contact.free_rotation import RotationArrays, body_of
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
-__all__ = ["JOINTS", "STICKING", "StickingArrays", "coupled", "eliminate_sticking", "list_members", "width_of"]
+__all__ = [
+    "JOINTS",
+    "STICKING",
+    "StickingArrays",
+    "coupled",
+    "eliminate_sticking",
+    "list_members",
+    "reply_of",
+    "width_of",
+]
 
 STICKING = 256
 """Number of contacts of a world up to which those that stick are eliminated: a factor takes time with its cube."""
@@ -160,6 +169,12 @@ def width_of(few: int, m: int):
 
 
 @wp.func
+def reply_of(sticking: StickingArrays, w: int, i: int, m: int):
+    """First entry of R of contact i of a world in `StickingArrays.reply`; worlds may differ in m."""
+    return w * sticking.reply.shape[0] / sticking.kept.shape[0] + i * 3 * m
+
+
+@wp.func
 def write_sticking_columns(
     topology: ContactTopology, contacts: ContactArrays, mutual: wp.array[real], side: int, coupling: JointCoupling,
     rotation: RotationArrays, sticking: StickingArrays, scaling: real, w: int, swept: int, n: int, few: int, m: int,
@@ -176,7 +191,7 @@ def write_sticking_columns(
             sticking.solution[row + s] = coupled(mutual, side, swept, scaling, w, number, other)
         write_coupling(
             contacts, coupling, rotation, w, k, m, sticking.solution, row + few, sticking.reply,
-            (w * sticking.side + i) * 3 * m,
+            reply_of(sticking, w, i, m),
         )  # fmt: skip
         for j in range(few + 3 * m, width):
             sticking.solution[row + j] = scalar(0.0)
@@ -197,7 +212,7 @@ def write_joint_equations(
         sticking.joint[joint + j] = scalar(0.0)
     for i in range(n):
         row = start + i * width
-        reply = (w * sticking.side + i) * 3 * m
+        reply = reply_of(sticking, w, i, m)
         for a in range(3):
             for j in range(m):
                 share = sticking.reply[reply + a * m + j]
@@ -206,7 +221,7 @@ def write_joint_equations(
                     add_multiple_of(sticking.joint, at_row, sticking.solution, row + few + a * m, share, m)
                     add_multiple_of(sticking.joint, at_row + 2 * m + a * few, sticking.solution, row, -share, few)
     way = w * sticking.way.shape[0] / sticking.kept.shape[0]
-    reply = (w * sticking.side + n) * 3 * m
+    reply = reply_of(sticking, w, n, m)
     for s in range(few):
         e = entry_of(topology.contacts, swept, w, sticking.member[w * sticking.side + n + s])
         k = w * topology.contacts + contacts.order[e]
