@@ -90,7 +90,8 @@ def finger(length, width, height, modulus, plate=False, stiffness=50.0, cells=2)
     guides = [(length * i / 12, width / 2, 0.75 * height) for i in range(13)]
     tendon = wb.actuators.Cable("tendon", guides, stiffness)
     scene = wb.Scene(bodies, [tendon], constraints=[wb.Constraint("root")], gravity=(0.0, 0.0, 0.0))
-    return wb.Simulation(scene, wb.ProjectiveDynamics(elements="quadratic_tetrahedra", collisions=False), dt=0.2)
+    solver = wb.ProjectiveDynamics(length / 6 / cells, elements="quadratic_tetrahedra", collisions=False)
+    return wb.Simulation(scene, solver, dt=0.2)
 
 
 def pulled(sim, winding):
