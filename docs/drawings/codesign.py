@@ -7,7 +7,7 @@ def draw() -> Drawing:
     """Two kinds of unknowns, a simulation and a loss."""
     d = Drawing(
         "Co-design of a body and its control",
-        "Free numbers become the stiffness of a body that obeys its constraint; a table of numbers becomes the control. "
+        "Free numbers become the stiffness of a body that obeys its constraint; a table becomes the control. "
         "Both go into one simulation, whose result is judged by a loss. The gradient of the loss goes back to both.",
         300,
     )

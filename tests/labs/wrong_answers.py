@@ -32,7 +32,7 @@ WRONG = {
         "by_hand": "by_hand = np.ones(knots)",
         "factors": "def factors(z):\n    return z.clamp(0.8, 2.0)",
         "designs": "alone = torch.linspace(-1.0, 1.0, knots)\nboth = (torch.ones(knots), uniform)",
-        "heights": "fine_alone, fine_both = 0.1, 0.1",
+        "heights": "fine_alone, fine_both = 0.5, 0.5",
     },
     "10_learning": {
         "to_go": "def to_go(rewards):\n    return rewards.cumsum(dim=0)",

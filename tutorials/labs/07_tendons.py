@@ -137,7 +137,9 @@ check("Question 2", lambda curvature: bends(curvature, plain, modulus, length, w
 ### BEGIN HIDDEN TESTS
 other = (2e5, 0.14, 0.018, 0.026)
 taller = finger(other[1], *other[2:], other[0])
-check("Question 2", lambda curvature: bends(curvature, taller, *other), f"{hint} Try a finger that is taller than wide.")
+check(
+    "Question 2", lambda curvature: bends(curvature, taller, *other), f"{hint} Try a finger that is taller than wide."
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]

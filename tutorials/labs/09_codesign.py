@@ -15,8 +15,6 @@
 student = ""
 
 # %%
-import math
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
@@ -112,7 +110,9 @@ def swings(by_hand):
     return height(coarse, table(by_hand), uniform) > 2.4 * steady.observation.max()
 
 
-hint = "Push for half a period one way, and for half a period the other. Count backwards from the end. Is the time in s?"
+hint = (
+    "Push for half a period one way, and for half a period the other. Count backwards from the end. Is the time in s?"
+)
 check("Question 1", lambda by_hand: swings(by_hand), hint)
 
 # %% [markdown]
