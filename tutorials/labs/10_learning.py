@@ -244,8 +244,8 @@ def is_return_gradient(return_loss, seed):
             total += gained.mean().item()
         return -total
 
-    difference = (value(1e-3) - value(-1e-3)) / 2e-3
-    return abs(found.item() / value(0.0) - 1) < 1e-3 and abs(difference / slope.norm().item() - 1) < 0.05
+    difference = (value(0.02) - value(-0.02)) / 0.04
+    return abs(found.item() / value(0.0) - 1) < 1e-3 and abs(difference / slope.norm().item() - 1) < 0.1
 
 
 hint = "Which environment keeps the gradient? The return is a sum over intervals, and a mean over worlds: nothing else."
