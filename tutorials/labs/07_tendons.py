@@ -109,7 +109,7 @@ def pulled(sim, winding):
 
 
 plain = finger(length, width, height, modulus)
-wb.view.film_strip(plain.rollout(torch.linspace(0.0, 0.4, 6)[:, None], 6), 4)
+wb.view.film_strip(plain.rollout(torch.linspace(0.0, 0.4, 6)[:, None], 6), 2)
 
 # %% [markdown]
 # **Question 2 (3 points).** Which curvature [1/m] does a tension give? Write the function for a finger with a rectangular section, from the moment of the tension about the axis. It is compared with the *middle half* of fingers, and will be tried with other sizes. The tolerance is 5 %.
