@@ -96,7 +96,7 @@ def main() -> None:
                 f"{name}: distance {distances[0]:.4f} -> {min(distances):.5f}, below {CLOSE} {first}, {episodes} "
                 f"rollouts, length {LENGTH * factor:.4f}"
             )
-            film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", motion, chosen.out)
+            film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", motion, chosen.out, goal=GOAL)
     curves("chainqueen_arm_length", runs, "distance [m]")
 
 

@@ -56,9 +56,40 @@ def curves(name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = 
     wb.view.save_losses(HERE / f"{name}.png", runs, quantity)
 
 
-def film(name: str, motion: wb.Trajectory[Any], out: Path | None, frames: int = 6) -> None:
-    """Draw a motion to ``NAME.png`` beside the scripts, and write it to a folder as USD."""
-    wb.view.film_strip(motion, frames).save(HERE / f"{name}.png")
+def draw_fields(name: str, motion: wb.Trajectory[Any], fields: Sequence[str]) -> None:
+    """Draw the end of a motion to ``NAME.png`` once for each field, in the colours of its values."""
+    from matplotlib.figure import Figure
+
+    sim, matter, position = motion.simulation, motion.matter, motion.final.position[0].detach().cpu().numpy()
+    camera = wb.view.Camera.around(motion.scene, position)
+    size = 12.0 / len(fields), 12.0 / len(fields) / camera.aspect
+    figure = Figure(figsize=(12.0, size[1] + 0.4), dpi=100, layout="constrained")
+    for ax, field in zip(figure.subplots(1, len(fields), squeeze=False)[0], fields, strict=True):
+        spec, value = sim.parameters()[field], motion.parameters[field][0].detach().cpu().numpy()
+        label = f"{spec.doc} [{spec.unit.replace('dim', str(motion.scene.dim))}]"
+        wb.view.draw(motion.scene, matter, position, ax, value=value, label=label, camera=camera)
+    figure.savefig(HERE / f"{name}.png")
+
+
+def film(
+    name: str, motion: wb.Trajectory[Any], out: Path | None, frames: int = 6, goal: Sequence[float] | None = None
+) -> None:
+    """Draw a motion to ``NAME.png`` beside the scripts, and write it to a folder as USD.
+
+    If matter was designed, ``NAME_fields.png`` shows the end once for each field that differs between particles, in the
+    colours of its values.
+
+    Args:
+        name: Name of the files.
+        motion: The motion.
+        out: Folder for USD; None to write none.
+        frames: Number of pictures.
+        goal: Point that is marked as the goal [m], shape (dim,); None for no mark.
+    """
+    wb.view.film_strip(motion, frames, goal=goal).save(HERE / f"{name}.png")
+    fields = [field for field, value in motion.parameters.items() if value[0].unique().numel() > 1]
+    if fields:
+        draw_fields(f"{name}_fields", motion, fields)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         wb.usd.write(out / f"{name}.usda", motion)

@@ -148,7 +148,7 @@ def main() -> None:
                 flush=True,
             )
             if name in FILMED:
-                film(f"chainqueen_swing_up_{task}_{FILMED[name]}", motion, chosen.out)
+                film(f"chainqueen_swing_up_{task}_{FILMED[name]}", motion, chosen.out, goal=GOAL)
         draw(f"chainqueen_swing_up_{task}", histories)
 
 

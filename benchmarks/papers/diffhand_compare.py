@@ -174,7 +174,7 @@ def strip(task: Task, result: dict, path: Path) -> None:
     controls, factors = (torch.tensor(result[name], dtype=torch.float64) for name in ("controls", "factors"))
     sim = wb.Simulation(SCENES[task.name][0](task.hand, factors), task.sim.solver, task.sim.dt, task.sim.substeps)
     with torch.no_grad():
-        wb.view.film_strip(sim.rollout(torch.tanh(controls), task.intervals), frames=5).save(path)
+        wb.view.film_strip(sim.rollout(torch.tanh(controls), task.intervals), frames=5, goal=task.goals).save(path)
 
 
 def main() -> None:

@@ -77,6 +77,7 @@ class Task:
         rate: Learning rate of Adam, if several starts use Adam instead of L-BFGS-B; otherwise 0.
         starts: Number of starts of the search with several starts.
         scale: The current contact scale.
+        goals: Points that pictures mark as goals [m], shape (n, 3); None for none.
         episodes: Loss of each episode so far.
     """
 
@@ -94,6 +95,7 @@ class Task:
     rate: float = 0.0
     starts: int = 8
     scale: float = 1.0
+    goals: np.ndarray | None = None
     episodes: list[float] = dataclasses.field(default_factory=list)
 
     @property
@@ -238,6 +240,7 @@ def _make(
         scales,
         rate,
         starts,
+        goals=CM * TARGETS.numpy() if name == "reach" else None,
     )
 
 

@@ -226,7 +226,7 @@ def film(name: str, raw: torch.Tensor) -> None:
     grip = Grip.of()
     grip.raw = raw
     with torch.no_grad():
-        wb.view.film_strip(grip.rollout(), 6).save(HERE / name)
+        wb.view.film_strip(grip.rollout(), 6, goal=TARGET).save(HERE / name)
 
 
 def draw(runs: list[dict], episodes: int) -> None:

@@ -183,12 +183,12 @@ def show(name: str, stroke: Stroke, runs: Sequence[Mapping], folder: Path, out: 
     for when, raw in {"before": stroke.raw.detach(), "after": torch.tensor(learnt["raw"]).to(stroke.raw)}.items():
         stroke.raw = raw
         with torch.no_grad():
-            film(folder / f"{name}_{when}.png", stroke.motion(), out)
+            film(folder / f"{name}_{when}.png", stroke.motion(), out, stroke.target.numpy())
 
 
-def film(path: Path, motion: wb.Trajectory, out: Path | None) -> None:
-    """Draw a motion, and write it to a folder as USD."""
-    wb.view.film_strip(motion, sized(6, 2)).save(path)
+def film(path: Path, motion: wb.Trajectory, out: Path | None, goal: np.ndarray | None = None) -> None:
+    """Draw a motion with the goal of its centre of mass [m], shape (3,), and write it to a folder as USD."""
+    wb.view.film_strip(motion, sized(6, 2), goal=goal).save(path)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         wb.usd.write(out / f"{path.stem}.usda", motion)

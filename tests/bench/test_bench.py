@@ -235,6 +235,34 @@ def test_a_recording_is_the_motion_with_its_pulls(tmp_path):
     )
 
 
+def test_a_recorded_moment_is_found_again_and_the_simulation_goes_on_from_there():
+    bench = soft_cube().bench()
+    bench.step(3)
+    with pytest.raises(ValueError, match="needs a recording, but nothing was recorded; call record"):
+        bench.seek(0.0)
+    bench.record()
+    assert bench.recorded_span is None
+    bench.step(2)
+    with pytest.raises(ValueError, match="needs a recording, but it is recording; call stop"):
+        bench.seek(0.0)
+    middle, later = bench.state.position, []
+    for _ in range(3):
+        bench.step()
+        later.append(bench.state.position)
+    bench.stop()
+    bench.step(4)
+    bench.play()
+    bench.seek(0.0201)
+    assert not bench.playing
+    assert torch.equal(bench.state.position, middle)
+    assert bench.time == pytest.approx(0.05) and bench.recorded_span == pytest.approx([0.03, 0.08])
+    for x in later:
+        bench.step()
+        assert torch.equal(bench.state.position, x)
+    with pytest.raises(ValueError, match="time must be from 0 to 0.05 s, the end of the recording, got 0.2"):
+        bench.seek(0.2)
+
+
 def test_arrows_lower_the_loss_and_colours_say_where_to_be_stiffer():
     """Against a small displacement and a small change of stiffness of all points along the gradient."""
     bench = flat_bar().bench(horizon=10, loss=lambda t: -t.simulation.center_of_mass(t.final)[:, 1].mean())

@@ -218,6 +218,12 @@ def test_it_records_and_shows_gradients(served):
     served.until(lambda: (bench.recorded_time or 0.0) > 0.03)
     served.click("[data-do=record]")
     served.until(lambda: bench.recording is not None)
+    page.until("!document.querySelector('.wb-time').hidden")
+    x, y, width = page.run(
+        "(b => [b.x, b.y + b.height / 2, b.width])(document.querySelector('[data-do=seek]').getBoundingClientRect())"
+    )
+    page.click(x + 0.01 * width, y)
+    served.until(lambda: not bench.playing and bench.time == pytest.approx(bench.recorded_span[0]))
     served.click("[data-do=arrows]")
     page.until("document.querySelector('.wb-message').innerText.startsWith('loss ')")
     assert len(bench.arrows()) and not bench.playing

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+import torch
 from bench_cases import Viewer, flat_bar, rod, soft_cube
 
 from warpbots.bench import pace as pacing
@@ -97,6 +98,8 @@ def test_sliders_buttons_and_the_mouse_reach_the_bench():
         say(type="step")
         say(type="stop")
         assert bench.recording.steps == 1
+        say(type="seek", value=0.0)
+        assert bench.time == 0.0 and torch.equal(bench.state.position, bench.recording.start.position)
         say(type="release")
         assert bench.pulled is None
         say(type="grab", **(ray | {"origin": [0.9, -1.0, 0.9]}))

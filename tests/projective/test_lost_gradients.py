@@ -146,7 +146,7 @@ def refusals(seed: int, rng: np.random.Generator) -> list[str]:
 
 
 @pytest.mark.verification
-@pytest.mark.parametrize("seed", (1, 3, 8))
+@pytest.mark.parametrize("seed", (0, 3, 8))
 def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
     """Contacts inside flat faces, which the path of the search chose, made the step jump within 1e-6 of its start, and
     contacts whose planes still rotated got the plane of an instant.
@@ -157,9 +157,9 @@ def test_gradients_of_rigid_bodies_that_tumble_over_edges_are_right(seed, rng):
 @pytest.mark.slow
 @pytest.mark.verification
 def test_gradients_of_many_throws_are_right_or_refused(rng):
-    """Of 240 steps, 7 have no gradient: long steps in which a corner passes an edge."""
+    """Of 240 steps, 4 have no gradient: long steps in which a corner passes an edge."""
     said = [message for seed in range(24) for message in refusals(seed, rng)]
-    assert len(said) <= 12 and all("RigidBody 'cube'" in s and " m, at a plane that " in s for s in said)
+    assert len(said) <= 8 and all("RigidBody 'cube'" in s and " m, at a plane that " in s for s in said)
 
 
 def resting(worlds: int = 1, substeps: int = 1) -> Simulation:
@@ -193,6 +193,26 @@ def test_a_message_names_the_pair_the_place_the_world_and_the_step(monkeypatch):
     assert found, said
     x, y, z = (float(found[k]) for k in (5, 6, 7))
     assert -0.021 < x < 0.041 and -0.011 < y < 0.051 and abs(z) < 1e-3
+
+
+def test_a_message_names_the_plane_that_changed_most(monkeypatch):
+    """Planes that turn farther from pair to pair, and planes that turn less far: the last and the first are named."""
+    usual = contact_step.ContactStep.recall
+    found = []
+    for order in (1, -1):
+
+        def turned(contact, end, u, order=order):
+            usual(contact, end, u)
+            normal, count = contact._arrays.search.normal, int(contact._model.pairs.count.numpy()[0])
+            values = normal.numpy().copy()
+            values[:count, 0] += np.linspace(0.01, 0.1, count)[::order]
+            normal.assign(values)
+
+        monkeypatch.setattr(contact_step.ContactStep, "recall", turned)
+        said = re.search(r"near \((.*)\) m, at a plane .* it still changed by (.*), and a gradient", message(resting()))
+        found.append((said[1], float(said[2])))
+    (last, most), (first, least) = found
+    assert last != first and most > 0.07 and least > 0.07
 
 
 def note(monkeypatch, change) -> str:

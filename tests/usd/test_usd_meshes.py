@@ -235,7 +235,7 @@ def test_a_body_that_a_solver_has_meshed_gets_its_surface(tmp_path):
         corners = solid.vertices[solid.surface]
         out = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         np.testing.assert_allclose(np.einsum("fci,fi->fc", normals, out), 1.0, atol=0.05)
-        np.testing.assert_allclose(surface.GetDisplayColorAttr().Get()[0], body.color, rtol=1e-6)
+        np.testing.assert_allclose(surface.GetDisplayColorAttr().Get()[0], trajectory.scene.colors[k], rtol=1e-6)
         hidden = UsdGeom.Imageable(stage.GetPrimAtPath(f"/World/Bodies/b{k}/Shape"))
         assert hidden.ComputeVisibility() == "invisible"
     assert findings(tmp_path / "walk.usda") == []

@@ -11,7 +11,7 @@ from usd_cases import findings, prim, rigid_scene, simple_scene, write_text
 
 import warpbots as wb
 from warpbots import usd
-from warpbots.usd.stage.color_map import ColorMap
+from warpbots.quantities import ColorMap
 
 DT = 2e-3
 FPS = 1.0 / DT
@@ -146,7 +146,7 @@ def test_a_mesh_of_the_user_keeps_its_colour(tmp_path):
 
 def test_there_is_nothing_of_that_name(tmp_path):
     sim = designed("mpm")
-    with pytest.raises(ValueError, match="color must be one of activation, youngs_modulus, .*, got 'friction'"):
+    with pytest.raises(ValueError, match="color must be one of activation, stress, strain, youngs_modulus, .*, got 'friction'"):
         usd.write(tmp_path / "walk.usda", sim.rollout(None, 1), color="friction")
     with pytest.raises(ValueError, match="color='activation' needs soft bodies"):
         usd.write(tmp_path / "walk.usda", designed("articulated").rollout(None, 1), color="activation")

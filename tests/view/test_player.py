@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import chromium
-from view_cases import GREEN
+from view_cases import GREEN, RED
 
 from warpbots.view import save_html
+from warpbots.view.cable_routes import cable_routes
+from warpbots.view.flat_matter import OUTLINE
 from warpbots.view.html_page import cell_player
 from warpbots.view.k3d_plot import moments
 from warpbots.view.motion import collect
-from warpbots.view.palette import GROUND
+from warpbots.view.palette import GROUND, INK
 from warpbots.view.upright_view import FIELD, perspective, smallest_aspect, upright
 
 READ = """(() => {
@@ -388,3 +390,17 @@ def test_goals_are_marked(browser, solid, tmp_path):
     )
     np.testing.assert_allclose((x, y), seen_at(browser, motion, point), atol=1.0)
     assert browser.run("document.querySelector('.wb-goal').textContent") == "goal"
+
+
+def test_cables_and_outlines_are_lines(browser, pages, flat, solid):
+    """A cable is seen through the block that contains it, and a flat bar has a darker border than inside."""
+    motion = collect(solid, range(solid.steps + 1))
+    Player(browser, pages["solid"]).paused()
+    middle = motion.position[0][cable_routes(motion.scene, motion.particles)[1]].mean(axis=0)
+    assert np.abs(color_at(browser, motion, middle) - INK).max() < 0.2  # mixed with red at the edge of a line
+    motion = collect(flat, range(flat.steps + 1))
+    Player(browser, pages["flat"]).paused()
+    inside, *across = (color_at(browser, motion, np.array([0.3, y])) for y in (0.08, *np.linspace(0.096, 0.104, 9)))
+    border = min(across, key=sum)
+    np.testing.assert_allclose(border, OUTLINE * np.array(RED), atol=0.1)
+    assert inside[0] > 1.4 * border[0]

@@ -108,6 +108,7 @@ class Bench:
         self._tool: Tool | None = None
         self._states: list[Any] | None = None  # of the recording that is made now
         self._signals: list[torch.Tensor] = []
+        self._began = self._recorded_from = 0.0  # times at which recordings began, the one made now and the last [s]
         self._arrows: tuple[np.ndarray, np.ndarray] | None = None
         self._colors: np.ndarray | None = None
 
@@ -244,7 +245,7 @@ class Bench:
 
     def record(self) -> None:
         """Begin a recording at the current state."""
-        self._states, self._signals, self.message = [self.state], [], ""
+        self._states, self._signals, self.message, self._began = [self.state], [], "", self.time
 
     def stop(self) -> Recording[Any] | None:
         """End the recording.
@@ -257,10 +258,41 @@ class Bench:
         if not self._signals or states is None:
             return None
         self.recording = recorded(self.simulation, states, self._signals, self._factors.parameters())
+        self._recorded_from = self._began
         self.message = f"{len(self._signals) * self.simulation.dt:.2f} s are in bench.recording"
         if self.on_recorded is not None:
             self.message = self.on_recorded(self.recording)
         return self.recording
+
+    @checked
+    def seek(self, time: float) -> None:
+        """Pause, and return to a state of the last recording, from which the simulation then goes on.
+
+        Args:
+            time: Time since the start of the recording [s], between its states; the nearest state is taken.
+
+        Raises:
+            ValueError: Nothing was recorded, a recording is being made, or `time` is outside of the recording.
+        """
+        if self.recording is None or self._states is not None:
+            what = "nothing was recorded; call record()" if self._states is None else "it is recording; call stop()"
+            raise ValueError(f"bench: seek({time:g}) needs a recording, but {what} first")
+        dt, steps = self.simulation.dt, self.recording.steps
+        if not -0.5 * dt <= time <= (steps + 0.5) * dt:
+            raise ValueError(f"bench: time must be from 0 to {steps * dt:g} s, the end of the recording, got {time:g}")
+        self.pause()
+        self.release()
+        k = min(max(round(time / dt), 0), steps)
+        self.state, self.time = (self.recording.start, *self.recording.moments)[k], self._recorded_from + k * dt
+        self._signal, self._arrows, self._colors = self.recording.control[:, max(k - 1, 0)], None, None
+        forget(self._controller)
+
+    @property
+    def recorded_span(self) -> list[float] | None:
+        """Times since the last reset at which the last recording begins and ends [s]; None without a recording."""
+        if self.recording is None or self._states is not None:
+            return None
+        return [self._recorded_from, self._recorded_from + self.recording.steps * self.simulation.dt]
 
     @property
     def recorded_time(self) -> float | None:

@@ -17,8 +17,8 @@ class Curves {
     }
     note(time, values) {
         const last = this.past.at(-1);
-        if (last && time < last[0]) this.past = [];
-        if (!last || time > last[0]) this.past.push([time, values]);
+        if (last && time < last[0]) this.past = this.past.filter(([t]) => t <= time);
+        if (!this.past.length || time > this.past.at(-1)[0]) this.past.push([time, values]);
         while (this.past.length > 2 && this.past[1][0] < time - 10) this.past.shift();
     }
     draw() {
@@ -73,6 +73,8 @@ const FRAME = `
   <button data-do="home" title="The first view (h)">View</button>
   <label>Speed <select data-do="speed"><option value="0.1">1/10</option><option value="0.25">1/4</option>
   <option value="0.5">1/2</option><option value="1" selected>1</option><option value="2">2</option></select></label>
+  <label class="wb-time" hidden title="A moment of the last recording, from which the simulation goes on">Recorded
+  <input type="range" data-do="seek" min="0" step="any" aria-label="Time of the recording"></label>
 </div>
 <div class="wb-legend"></div><canvas class="wb-curves"></canvas>`;
 
@@ -174,6 +176,12 @@ export function bench(root, channel) {
         buttons.play.ariaLabel = playing.on ? "Pause" : "Play";
         buttons.record.textContent = frame.recording === null ? "Record" : `Stop ${frame.recording.toFixed(1)} s`;
         buttons.record.classList.toggle("wb-on", frame.recording !== null);
+        find(".wb-time").hidden = frame.recorded === null;
+        if (frame.recorded !== null) {
+            const [start, end] = frame.recorded;
+            buttons.seek.max = end - start;
+            if (now - (playing.sought || 0) > 500) buttons.seek.value = frame.time - start;
+        }
         const slow = frame.playing && frame.ratio !== null && frame.ratio < 0.9 * frame.speed;
         find(".wb-clock").textContent = `${frame.time.toFixed(2)} s` +
             (slow ? `   ${frame.ratio.toPrecision(2)} of real time` : "");
@@ -232,6 +240,11 @@ export function bench(root, channel) {
     };
     for (const [name, button] of Object.entries(buttons)) if (act[name]) button.onclick = act[name];
     buttons.speed.onchange = () => say("speed", {value: +buttons.speed.value});
+    buttons.seek.oninput = () => {
+        playing.sought = performance.now();
+        playing.on = false;
+        say("seek", {value: +buttons.seek.value});
+    };
     canvas.onkeydown = event => {
         const name = {" ": "play", ".": "step", Backspace: "reset", r: "record", h: "home"}[event.key];
         if (!name) return;

@@ -80,6 +80,8 @@ class Conversation:
         elif what == "step":
             bench.pause()
             bench.step()
+        elif what == "seek":
+            bench.seek(float(message["value"]))
         elif what == "speed":
             bench.speed = float(message["value"])
         elif what == "control":
@@ -127,6 +129,7 @@ class Conversation:
             "ratio": self._pace.ratio,
             "speed": bench.speed,
             "recording": bench.recorded_time,
+            "recorded": bench.recorded_span,
             "control": bench.shown_control.tolist(),
             "factors": bench.factors,
             "curves": curves,

@@ -175,7 +175,7 @@ def _root(robot: _Robot, timestep: float) -> Element:
 
 def _add_bodies(world: Element, robot: _Robot) -> None:
     """Add all bodies, with parents before children."""
-    at = {None: world}
+    at, colors = {None: world}, dict(zip((b.name for b in robot.scene.bodies), robot.scene.colors, strict=True))
     for written in robot.joints:
         body, parent = written.child, written.parent
         free = any(piece.kind == "free" for piece in written.pieces)
@@ -185,7 +185,7 @@ def _add_bodies(world: Element, robot: _Robot) -> None:
         for piece in written.pieces:
             _add_joint(element, robot, written, piece)
         _add_inertia(element, body)
-        _add_geoms(element, robot, (body.name, False), body.color, body.friction)
+        _add_geoms(element, robot, (body.name, False), colors[body.name], body.friction)
         _add_points(element, robot, (body.name, False), body)
 
 

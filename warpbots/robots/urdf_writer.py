@@ -1,6 +1,7 @@
 """Writes a scene as URDF: numbers with all digits, and meshes as separate Wavefront OBJ files."""
 
 import warnings
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
@@ -36,8 +37,9 @@ def urdf(scene: Scene, stem: str) -> tuple[Element, dict[str, bytes], list[str]]
     SubElement(robot, "link", name=_WORLD)
     frames = {None: JointFrame.of(None)} | {w.child.name: _frame(w) for w in joints}
     efforts = {(m.joint, m.axis): m for m in scene.actuators if isinstance(m, Torque)}
+    colors = dict(zip((b.name for b in scene.bodies), scene.colors, strict=True))
     for written in joints:
-        _add_link(robot, written.child, frames[written.child.name], stem, meshes)
+        _add_link(robot, written.child, colors[written.child.name], frames[written.child.name], stem, meshes)
         _add_joints(robot, written, frames, efforts)
     return robot, meshes, _left_out(scene, joints)
 
@@ -89,7 +91,9 @@ def _moved(written: WrittenJoint) -> bool:
     return not np.array_equal(written.start, JOINTS[written.joint.kind].zero)
 
 
-def _add_link(robot: Element, body: RigidBody, frame: JointFrame, stem: str, meshes: dict[str, bytes]) -> None:
+def _add_link(
+    robot: Element, body: RigidBody, color: Sequence[float], frame: JointFrame, stem: str, meshes: dict[str, bytes]
+) -> None:
     link = SubElement(robot, "link", name=body.name)
     own = JointFrame.of(body).seen_from(frame)
     inertia = body_inertia(body)
@@ -112,7 +116,7 @@ def _add_link(robot: Element, body: RigidBody, frame: JointFrame, stem: str, mes
             _add_geometry(SubElement(element, "geometry"), part, file)
             if tag == "visual":
                 material = SubElement(element, "material", name=f"{body.name} color")
-                SubElement(material, "color", rgba=numbers(body.color, 1.0))
+                SubElement(material, "color", rgba=numbers(color, 1.0))
 
 
 def _flat(part: PlacedShape) -> list[PlacedShape]:

@@ -26,7 +26,7 @@ class SoftBody:
             the mean of their two coefficients. Contact with an obstacle uses `Obstacle.friction` alone. The friction
             of a `Contact` law replaces both.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
-        color: Red, green and blue in [0, 1] for pictures.
+        color: Red, green and blue in [0, 1] for pictures; None for a colour of the palette, see `Scene.colors`.
 
     Raises:
         SceneError: Shapes of different dimensions, or a material for a region that does not exist.
@@ -38,7 +38,7 @@ class SoftBody:
     regions: Mapping[str, Shape] | None = None
     region_materials: Mapping[str, Material] | None = None
     velocity: Sequence[float] | None = None
-    color: Triple[float] = (0.35, 0.6, 0.85)
+    color: Triple[float] | None = None
     friction: float = 0.5
 
     def __post_init__(self):

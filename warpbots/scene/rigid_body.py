@@ -138,7 +138,7 @@ class RigidBody:
             with points at their corners. Other shapes, and all shapes in contact with such other shapes, have the given
             number of points, spread evenly and with the symmetry of the shape.
         surface: Name of the surface material of the body, to which contacts refer; None for the name of the body.
-        color: Red, green and blue in [0, 1] for pictures.
+        color: Red, green and blue in [0, 1] for pictures; None for a colour of the palette, see `Scene.colors`.
         friction: Coulomb coefficient mu >= 0 under `ProjectiveDynamics`, in contact with soft and other rigid bodies; a
             pair of bodies has the mean of their coefficients, and a contact with an obstacle has the coefficient of the
             obstacle, unless a `Contact` law names the pair. Under `Articulated` the coefficient of the law applies.
@@ -155,7 +155,7 @@ class RigidBody:
     rotation: Sequence[Sequence[float]] = _IDENTITY
     points: int | Cloud = 0
     surface: str | None = None
-    color: Triple[float] = (0.75, 0.75, 0.72)
+    color: Triple[float] | None = None
     friction: float = 0.5
 
     def __post_init__(self):

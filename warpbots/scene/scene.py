@@ -20,6 +20,7 @@ from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.mechanism_checks import contact_faults, drive_faults, joint_faults
 from warpbots.scene.motion_checks import motion_faults
 from warpbots.scene.obstacle import Obstacle
+from warpbots.scene.palette import colors_of
 from warpbots.scene.prescribed_motion import VelocityDrive
 from warpbots.scene.record import SceneError, record, refuse
 from warpbots.scene.rigid_body import RigidBody
@@ -145,6 +146,16 @@ class Scene:
     def rigid(self) -> tuple[RigidBody, ...]:
         """The rigid bodies."""
         return tuple(b for b in self.bodies if isinstance(b, RigidBody))
+
+    @property
+    def colors(self) -> tuple[tuple[float, float, float], ...]:
+        """Red, green and blue in [0, 1] of each of `bodies`, in all pictures and files.
+
+        A body without a colour has one of a palette: soft bodies one after another in the order of the scene, rigid
+        bodies one for each mechanism, which are all bodies that joints connect. The colours can be told apart with
+        red-green and blue-yellow colour blindness.
+        """
+        return colors_of(self.bodies, self.joints)
 
     @property
     def laws(self) -> tuple[Contact, ...]:

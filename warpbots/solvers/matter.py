@@ -1,7 +1,6 @@
 """Matter at rest as points on the host, for all solvers: used by pictures, observers and files."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -88,14 +87,10 @@ class Matter:
         """Surfaces whose vertices are points of this matter; empty if the matter has no mesh."""
         return ()
 
-    def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Matter":
-        """A copy for pictures, whose surfaces enclose only the elements that are not hidden.
-
-        Args:
-            hidden: Function that returns whether each of given positions [m], shape (n, dim), is hidden, shape (n,),
-                bool.
-        """
-        return self
+    @property
+    def tetrahedra(self) -> np.ndarray:
+        """Points of tetrahedra that fill the `surfaces`, shape (n_tetrahedra, 4), int; empty without solids."""
+        return np.zeros((0, 4), dtype=int)
 
     @property
     def springs(self) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 There is no base class: any class with the methods of `Solver`, whose models satisfy `Model`, is a solver. Optional
 abilities have protocols of their own: `ChoosesCellSize`, `Cautious`, `Statics`, `Senses`, `SensesSteps`, `Grows`,
-`Multibody` and `Reports`.
+`MeasuresElements`, `Multibody` and `Reports`.
 """
 
 import math
@@ -18,7 +18,10 @@ from warpbots.solvers.matter import Matter
 from warpbots.solvers.places import Places
 from warpbots.solvers.robot import Robot
 
-__all__ = ["Cautious", "Model", "Multibody", "Reports", "Senses", "SensesSteps", "ChoosesCellSize", "Solver", "State"]
+__all__ = [
+    "Cautious", "MeasuresElements", "Model", "Multibody", "Reports", "Senses", "SensesSteps", "ChoosesCellSize",
+    "Solver", "State",
+]  # fmt: skip
 
 
 _Array_contra = TypeVar("_Array_contra", contravariant=True)
@@ -256,6 +259,18 @@ class SensesSteps(Protocol):
 
     def without_steps(self) -> Self:
         """This solver, but whose readings take no steps; its models are the same."""
+
+
+@runtime_checkable
+class MeasuresElements(Protocol):
+    """A model whose solver `Senses` stress or strain of the elements of soft bodies."""
+
+    @property
+    def measured_elements(self) -> Mapping[str, str]:
+        """Kinds of elements (`Model.places`) to which readings belong, by reading: ``"stress"`` and ``"strain"``.
+
+        A reading has the shape (worlds, n_elements), number or matrix.
+        """
 
 
 @runtime_checkable

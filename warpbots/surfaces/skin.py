@@ -12,6 +12,8 @@ from warpbots.materials import FLUIDS
 from warpbots.scene import CamClay, DruckerPrager, Points, Posed, Scene, Shape, Sheet, SoftBody, Truss, Union
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.carried_points import CarriedPoints, spacing_of
+from warpbots.surfaces.clipped import surface
+from warpbots.surfaces.section import clipped_triangles
 from warpbots.surfaces.triangles import shaded, triangles_of
 
 __all__ = ["Skin", "comes_apart", "loose", "outline_of", "skins_of"]
@@ -92,7 +94,7 @@ def loose(particles: Matter, cut: Shape | None = None) -> np.ndarray:
     return alone
 
 
-def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
+def skins_of(scene: Scene, particles: Matter, cut: Shape | None = None) -> tuple[Skin, ...]:
     """The skins of all bodies of `scene` that have a skin.
 
     Trusses, sheets, points, and bodies whose particles can leave their neighbours have no skin. In 3D, bodies whose
@@ -101,6 +103,8 @@ def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
     Args:
         scene: The scene with the bodies.
         particles: All soft matter at rest, in the form that is drawn.
+        cut: A 3D shape. The skins are those of the matter outside this shape at rest; the sections are closed. None for
+            whole bodies.
     """
     alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
     for k, body in enumerate(scene.bodies):
@@ -109,6 +113,8 @@ def skins_of(scene: Scene, particles: Matter) -> tuple[Skin, ...]:
             continue
         x, spacing = particles.position[members], spacing_of(particles.volume[members], scene.dim)
         vertices, faces = (_mesh if scene.dim == 3 else outline_of)(body.shape, spacing)
+        if cut is not None:
+            vertices, faces = _opened(body.shape, vertices, faces, cut, spacing)
         if len(faces):
             found.append(_skin(k, members, x, spacing, vertices, faces))
     return tuple(found)
@@ -136,6 +142,31 @@ def _mesh(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     edge = max(_EDGE * spacing, float(np.subtract(*shape.bounds[::-1]).max()) / _FINEST)
     mesh = shaded(*trimesh.remesh.subdivide_to_size(*triangles_of(shape), edge, max_iter=20))
     return np.array(mesh.vertices), np.array(mesh.faces)
+
+
+def _opened(
+    shape: Shape, vertices: np.ndarray, faces: np.ndarray, cut: Shape, spacing: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The surface of the part of a 3D shape that is outside of a cut, including the section.
+
+    Args:
+        shape: The shape.
+        vertices: Vertices of its surface [m], shape (n, 3).
+        faces: Faces of its surface, shape (m, 3).
+        cut: The shape that is cut out.
+        spacing: Distance between the particles that the section follows [m].
+    """
+    import trimesh
+
+    outer = clipped_triangles(vertices, faces, lambda x: signed_distance(cut, x))
+    lower, upper = (bound + side * spacing for bound, side in zip(shape.bounds, (-1.0, 1.0), strict=True))
+    bounded = np.isfinite(cut.bounds).all()
+    x, triangles = triangles_of(cut) if bounded else surface(cut, lower, upper)
+    near = ((x[triangles].max(axis=1) > lower) & (x[triangles].min(axis=1) < upper)).all(axis=1)
+    x, triangles = trimesh.remesh.subdivide_to_size(x, triangles[near][:, ::-1], _EDGE * spacing, max_iter=20)
+    inner = clipped_triangles(x, triangles, lambda x: -signed_distance(shape, x))
+    border = outer.at(vertices), inner.at(x)
+    return np.concatenate(border), np.concatenate([outer.faces, len(border[0]) + inner.faces])
 
 
 def outline_of(shape: Shape, spacing: float) -> tuple[np.ndarray, np.ndarray]:

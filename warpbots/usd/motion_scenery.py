@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from pxr import Sdf, UsdGeom
 
-from warpbots.scene import Heightfield, Scene, Shape
+from warpbots.scene import Heightfield, RigidBody, Scene, Shape
 from warpbots.surfaces.ground_height import floor_height
 from warpbots.usd.geometry.looks import GROUND, GROUND_ROUGHNESS, RIGID_ROUGHNESS, ensure_look
 from warpbots.usd.geometry.shape_surfaces import GROUND_REACH, hide_walls, write_surfaces
@@ -47,10 +47,11 @@ def complete(
     if motion is not None:
         lower, upper = motion.bounds
         middle, reach = (lower + upper) / 2.0, GROUND_REACH * float(np.linalg.norm(upper - lower))
-    for name, path in {b.name: found.bodies[b.name].GetPath() for b in scene.rigid}.items():
-        body = next(b for b in scene.rigid if b.name == name)
+    colors = zip(scene.bodies, scene.colors, strict=True)
+    rigid = [(b, color, found.bodies[b.name].GetPath()) for b, color in colors if isinstance(b, RigidBody)]
+    for body, color, path in rigid:
         if body.shape is not None:
-            _dress(target, path, body.shape, body.color, RIGID_ROUGHNESS, surfaces)
+            _dress(target, path, body.shape, color, RIGID_ROUGHNESS, surfaces)
     for path, shape in solids.items():
         _dress(target, path, shape, GROUND, GROUND_ROUGHNESS, surfaces, middle, reach)
     add_camera_and_lights(target, scene)

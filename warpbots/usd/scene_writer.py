@@ -1,5 +1,6 @@
 """A scene as a layer of USD."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -127,9 +128,9 @@ def _write_parts(target: Target, scene: Scene, found: Inventory) -> None:
     """Write all parts of `scene`: existing prims are updated, all others are defined."""
     stage = target.stage
     kept = write_robots(target, scene, found, _robots(target, found, points_of(scene)))
-    rigid = found.rigid
+    rigid, colors = found.rigid, dict(zip((b.name for b in scene.bodies), scene.colors, strict=True))
     for kind, write, take_away in (
-        ("bodies", write_body, remove_solid),
+        ("bodies", functools.partial(write_body, colors=colors), remove_solid),
         ("obstacles", write_obstacle, remove_solid),
         ("actuators", write_part, remove_part),
         ("constraints", write_part, remove_part),

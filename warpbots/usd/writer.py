@@ -66,10 +66,15 @@ def write(
         springs: Whether to write the springs of a lattice as curves beside its masses (about twenty times the size);
             the bars of a truss are always written.
         flat: Whether to write one layer instead of several, without references to other layers.
-        color: Quantity that the colours of the soft bodies of a trajectory show: ``"activation"``, the sum of the
-            control signals at each point, negative for expansion, or a parameter of elements such as
-            ``"youngs_modulus"``; None for the colours of the bodies. The values themselves are written beside the
-            colours, as a primvar of that name.
+        color: Quantity that the colours of the soft bodies of a trajectory show; None for the colours of the bodies.
+            The values themselves are written beside the colours, as a primvar of that name. It is one of:
+
+            - ``"stress"``: von Mises' stress of the Cauchy stress that the solver measures [Pa]; in 2D the difference
+              of the principal stresses in the plane.
+            - ``"strain"``: the equivalent strain of the Green-Lagrange strain [1]; for a lattice the mean size of the
+              elongations of the springs at a mass.
+            - ``"activation"``: the sum of the control signals at each point, negative for expansion.
+            - a parameter of elements such as ``"youngs_modulus"``.
 
     Raises:
         ValueError: `path` has none of these extensions, a trajectory would overwrite the file of its scene, `springs`

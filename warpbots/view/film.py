@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpbots.output_files import replacing
+from warpbots.quantities import ColorMap
 from warpbots.scene import Shape
 from warpbots.scene.field_types import checked
+from warpbots.surfaces.skin import skins_of
 from warpbots.trajectory import Trajectory
 from warpbots.view.camera import Camera
+from warpbots.view.color_bar import BAR_HEIGHT, add_color_bar
 from warpbots.view.color_reduction import palette_of, reduced
 from warpbots.view.figure_layout import axes_layout, columns_for, width_for
 from warpbots.view.motion import Motion, collect, evenly
@@ -45,6 +48,7 @@ def film_strip(
     world: int = 0,
     cut: Shape | None = None,
     goal: np.ndarray | Sequence[Any] | None = None,
+    color: str | None = None,
 ) -> "Image":
     """One picture that shows evenly spaced moments of a motion side by side, from the start to the end.
 
@@ -55,16 +59,19 @@ def film_strip(
         cut: A shape, only in 3D. Soft matter that is inside this shape at rest is not drawn, so that bones become
             visible. None to draw all matter.
         goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        color: Quantity that the colours of soft bodies show, with a colour bar: ``"stress"``, ``"strain"``,
+            ``"activation"``, or a parameter of elements such as ``"youngs_modulus"``; see `warpbots.usd.write`. None
+            for the colours of the bodies.
 
     Returns:
         An image with a width of 1200 pixels, which a notebook displays; ``.save("strip.png")`` writes the image to a
         file.
 
     Raises:
-        ValueError: `cut` is not a shape or is given in 2D, `frames` is below 2, there is no such world, or `goal` has
-            the wrong shape.
+        ValueError: `cut` is not a shape or is given in 2D, `frames` is below 2, there is no such world, `goal` has the
+            wrong shape, or `color` is not the name of a quantity.
     """
-    return strip(collect(trajectory, evenly(trajectory.steps, frames), world, goal), cut)
+    return strip(collect(trajectory, evenly(trajectory.steps, frames), world, goal, color), cut)
 
 
 def strip(motion: Motion, cut: Shape | None = None) -> "Image":
@@ -72,12 +79,11 @@ def strip(motion: Motion, cut: Shape | None = None) -> "Image":
     camera = motion.camera()
     columns = columns_for(camera, _STRIP_WIDTH / _DPI, len(motion))
     rows = -(-len(motion) // columns)
-    figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns)
+    figure, places = figure_of(camera, _STRIP_WIDTH, rows, columns, motion.color_map)
+    skins = motion.skins if cut is None else skins_of(motion.scene, motion.particles, cut)
     for k in range(len(motion)):
         ax = figure.add_axes(places[k])
-        stage = SceneAxes(
-            motion.scene, motion.particles, camera, ax, motion.solids, cut, motion.skins, motion.goals, k == 0
-        )
+        stage = SceneAxes(motion.scene, motion.particles, camera, ax, motion.solids, cut, skins, motion.goals, k == 0)
         _show(motion, k, stage)
         if motion.scene.dim == 2:
             lowest = k + columns >= len(motion)
@@ -97,6 +103,7 @@ def animate(
     *,
     world: int = 0,
     goal: np.ndarray | Sequence[Any] | None = None,
+    color: str | None = None,
 ) -> Path:
     """Write a motion as a film: a GIF or an MP4.
 
@@ -110,6 +117,9 @@ def animate(
         width: Width of the picture, or height of the picture if it is taller than wide [pixels].
         world: Index of the world.
         goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        color: Quantity that the colours of soft bodies show, with a colour bar: ``"stress"``, ``"strain"``,
+            ``"activation"``, or a parameter of elements such as ``"youngs_modulus"``; see `warpbots.usd.write`. None
+            for the colours of the bodies.
 
     Returns:
         `path`.
@@ -132,20 +142,27 @@ def animate(
     if write is _write_gif and fps > 50.0:
         raise ValueError(f"animate: a GIF shows at most 50 frames per second, got fps={fps:g}; write an .mp4 instead")
     with replacing(path) as (temporary,):
-        motion = collect(trajectory, evenly(trajectory.steps, max(2, round(seconds * fps) + 1)), world, goal)
+        motion = collect(trajectory, evenly(trajectory.steps, max(2, round(seconds * fps) + 1)), world, goal, color)
         write(temporary, motion, width, (len(motion) - 1) / seconds)
     return path
 
 
-def figure_of(camera: Camera, width: int, rows: int = 1, columns: int = 1) -> tuple["Figure", list]:
-    """A figure whose width and height are even numbers of pixels, and the positions of its axes."""
+def figure_of(
+    camera: Camera, width: int, rows: int = 1, columns: int = 1, color_map: ColorMap | None = None
+) -> tuple["Figure", list]:
+    """A figure whose width and height are even numbers of pixels, and the positions of its axes above a colour bar."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     (_, height), places = axes_layout(camera, width / _DPI, rows, columns)
+    bar = 0.0 if color_map is None else BAR_HEIGHT
+    places = [(x, (bar + y * height) / (bar + height), w, h * height / (bar + height)) for x, y, w, h in places]
+    height += bar
     size = width // 2 * 2 / _DPI, round(height * _DPI / 2) * 2 / _DPI
     figure = Figure(figsize=size, dpi=_DPI, facecolor=PAPER)
     FigureCanvasAgg(figure)
+    if color_map is not None:
+        add_color_bar(figure, color_map)
     return figure, places
 
 
@@ -158,7 +175,7 @@ def image_of(figure: "Figure") -> "Image":
 
 
 def _frames(motion: Motion, camera: Camera, size: int) -> Iterator["Image"]:
-    figure, places = figure_of(camera, round(_DPI * width_for(camera, size / _DPI)))
+    figure, places = figure_of(camera, round(_DPI * width_for(camera, size / _DPI)), color_map=motion.color_map)
     stage = SceneAxes(
         motion.scene, motion.particles, camera, figure.add_axes(places[0]), motion.solids, skins=motion.skins,
         goals=motion.goals,
@@ -172,7 +189,7 @@ def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
     """Draw the frame with index `frame` of a motion on the axes of `stage`."""
     stage.show(
         motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame],
-        obstacles=None if motion.obstacles is None else motion.obstacles[frame],
+        obstacles=None if motion.obstacles is None else motion.obstacles[frame], colors=motion.colors(frame),
     )  # fmt: skip
 
 

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-__all__ = ["FlatMatter"]
+__all__ = ["OUTLINE", "FlatMatter"]
 
 _MOST = 30_000  # largest number of particles that are drawn
 _RIM = 0.0035  # width of an outline relative to the width of the window
 _LINE = 1.6  # width of an outline in points, half of it outside the body
-_DARK = 0.62  # brightness of an outline relative to its body
+OUTLINE = 0.62
+"""Brightness of an outline relative to its body."""
 
 
 class FlatMatter:
@@ -66,12 +67,12 @@ class FlatMatter:
             vertices, intact, _ = skin.at(position)
             if intact.all():
                 loose[skin.members] = False
-                path, dark = _closed(vertices, skin.faces), _DARK * np.array(self._scene.bodies[skin.body].color)
+                path, dark = _closed(vertices, skin.faces), OUTLINE * np.array(self._scene.colors[skin.body])
                 made.append(self._outline(path, dark))
                 made.append(self._discs(position, colors, ellipses, skin.members, 0.0, 3))
                 made[-1].set_clip_path(path, self._ax.transData)
         for some, grow, color, order in (
-            (loose & ~self._grains, self._rim, _DARK * colors, 2),
+            (loose & ~self._grains, self._rim, OUTLINE * colors, 2),
             (loose, 0.0, colors, 3),
         ):
             if some.any():

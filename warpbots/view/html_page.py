@@ -82,6 +82,7 @@ def save_html(
     world: int = 0,
     note: str = "",
     goal: np.ndarray | Sequence[Any] | None = None,
+    color: str | None = None,
 ) -> Path:
     """Write an HTML page on which a trajectory can be played, scrubbed and rotated in any browser, even offline.
 
@@ -93,16 +94,20 @@ def save_html(
         world: Index of the world.
         note: A line of text that is shown above the motion.
         goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        color: Quantity that the colours of soft bodies show, with its range above the motion: ``"stress"``,
+            ``"strain"``, ``"activation"``, or a parameter of elements such as ``"youngs_modulus"``; see
+            `warpbots.usd.write`. None for the colours of the bodies.
 
     Returns:
         `path`.
 
     Raises:
+        ValueError: `goal` has the wrong shape, or `color` is not the name of a quantity.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
     path = Path(path)
     with replacing(path) as (temporary,):
-        motion = collect(trajectory, moments(trajectory, every), world, goal)
+        motion = collect(trajectory, moments(trajectory, every), world, goal, color)
         temporary.write_text(page_of(motion, note), encoding="utf-8")
     return path
 

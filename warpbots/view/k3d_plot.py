@@ -13,7 +13,7 @@ from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes
 from warpbots.view.mesh_bodies import seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.moving_obstacles import at_start
-from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, body_colors, packed
+from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, packed
 from warpbots.view.picture import radii
 from warpbots.view.raster import brightness
 from warpbots.view.rigid_bodies import BodyPoses
@@ -161,15 +161,15 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
     """A k3d mesh for `mesh`, the surface of a body whose vertices are moving nodes."""
     import k3d
 
-    body, frames = motion.scene.bodies[mesh.body], range(len(motion))
+    scene, frames = motion.scene, range(len(motion))
     used, faces = np.unique(mesh.faces, return_inverse=True)
     nodes = np.arange(len(motion.particles.position))[mesh.nodes][used]
-    colors = (body_colors(motion.scene, motion.particles, motion.control[k])[nodes] for k in frames)
+    colors = (motion.colors(k)[nodes] for k in frames)
     return k3d.mesh(
         {str(k): upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
         colors={str(k): packed(c) for k, c in zip(frames, colors, strict=True)},
-        side="double" if seen_twice(motion.scene, mesh) else "front", flat_shading=True, roughness=1.0,
-        emissive=_int(body.color), emissive_intensity=0.2, name=body.name,
+        side="double" if seen_twice(scene, mesh) else "front", flat_shading=True, roughness=1.0,
+        emissive=_int(scene.colors[mesh.body]), emissive_intensity=0.2, name=scene.bodies[mesh.body].name,
     )  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def _shaded(motion: Motion, frame: int, camera: Camera, alone: np.ndarray) -> np
 
     In 3D the colours are shaded as in a picture, because k3d does not shade points.
     """
-    colors = body_colors(motion.scene, motion.particles, motion.control[frame])[alone]
+    colors = motion.colors(frame)[alone]
     if motion.scene.dim == 2:
         return colors
     normal = outward(motion.position[frame][alone].astype(np.float64), radii(motion.particles)[alone])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpbots.view.motion import Motion
-from warpbots.view.palette import body_colors, packed
+from warpbots.view.palette import packed
 from warpbots.view.upright_view import filling, upright
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def skin_meshes(motion: Motion) -> "list[k3d.objects.Mesh]":
             owner, faces = np.append(owner, skin.members), [filling(skin, body.shape)] * len(frames)
         else:
             continue
-        colors = [packed(body_colors(motion.scene, motion.particles, u)[owner]) for u in motion.control]
-        color = int(packed(np.array([body.color]))[0])
+        colors = [packed(motion.colors(k)[owner]) for k in range(len(motion))]
+        color = int(packed(np.array([motion.scene.colors[skin.body]]))[0])
         made.append(k3d.mesh(
             {str(k): upright(x) for k, x in enumerate(vertices)}, by_frame([f.astype(np.uint32) for f in faces]),
             colors=by_frame(colors), side="front" if motion.scene.dim == 3 else "double",

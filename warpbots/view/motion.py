@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpbots.quantities import ColorMap, point_values
 from warpbots.scene import Scene
 from warpbots.scene.field_types import shown
 from warpbots.scene.motion_checks import changes_place
@@ -14,6 +15,7 @@ from warpbots.trajectory import obstacles_at
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.moving_obstacles import swept
+from warpbots.view.palette import body_colors
 from warpbots.view.rigid_bodies import BodyPoses, RigidSurface, outline, solids_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class Motion:
         obstacles: Displacements of the obstacles from their places in the scene, see `Trajectory.obstacle_poses`; the
             first axis of the arrays is n_frames. None if no obstacle changes its place.
         goals: Points that are marked, such as the goal of a task [m], shape (n, dim); None for none.
+        values: Values of the particles that are shown as colours, shape (n_frames, n_particles); None for none.
+        known: Whether each particle has such a value, shape (n_particles,), bool.
+        color_map: Colours of the values.
     """
 
     scene: Scene
@@ -53,9 +58,23 @@ class Motion:
     skins: tuple[Skin, ...] = ()
     obstacles: BodyPoses | None = None
     goals: np.ndarray | None = None
+    values: np.ndarray | None = None
+    known: np.ndarray | None = None
+    color_map: ColorMap | None = None
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def colors(self, frame: int) -> np.ndarray:
+        """Red, green and blue of the particles in [0, 1] at a moment, shape (n_particles, 3).
+
+        These are the colours of the values, or else of the bodies, whose regions show their control signals.
+        """
+        if self.values is None:
+            return body_colors(self.scene, self.particles, self.control[frame])
+        colors = body_colors(self.scene, self.particles)
+        colors[self.known] = self.color_map.colors(self.values[frame][self.known])
+        return colors
 
     def camera(self) -> Camera:
         """A fixed view of the whole motion."""
@@ -72,8 +91,9 @@ class Motion:
     def pick(self, frames: np.ndarray) -> "Motion":
         """A motion with only the frames whose indices are in `frames`."""
         fields = {f: getattr(self, f)[frames] for f in ("step", "time", "position", "poses", "control")}
-        obstacles = None if self.obstacles is None else self.obstacles[frames]
-        return dataclasses.replace(self, **fields, obstacles=obstacles)
+        optional = {f: getattr(self, f) for f in ("obstacles", "values")}
+        optional = {f: None if value is None else value[frames] for f, value in optional.items()}
+        return dataclasses.replace(self, **fields, **optional)
 
 
 def evenly(steps: int, frames: int) -> np.ndarray:
@@ -104,8 +124,9 @@ def goals_of(scene: Scene, goal: Any) -> np.ndarray | None:
 
 
 def collect(
-    trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0, goal: "np.ndarray | None" = None
-) -> Motion:
+    trajectory: "Trajectory[Any]", steps: Iterable[int], world: int = 0, goal: "np.ndarray | None" = None,
+    color: str | None = None,
+) -> Motion:  # fmt: skip
     """Simulate a trajectory again, and collect the moments that `steps` states.
 
     Args:
@@ -114,29 +135,40 @@ def collect(
             `trajectory.steps`.
         world: Index of the world.
         goal: Points that are marked [m], shape (dim,) or (n, dim); None for none.
+        color: Quantity that the colours show, see `warpbots.quantities.point_values`; None for the colours of the
+            bodies.
 
     Raises:
-        ValueError: There is no such world, or `goal` has the wrong shape or is not finite.
+        ValueError: There is no such world, `goal` has the wrong shape or is not finite, or `color` is not the name of a
+            quantity.
     """
     goals = goals_of(trajectory.scene, goal)
     worlds = trajectory.control.shape[0]
     if not 0 <= world < worlds:
         raise ValueError(f"world must be in 0 to {worlds - 1}, got {world}")
+    shown = None if color is None else point_values(trajectory, color, "view", world)
     step = np.array(list(steps), dtype=int)
-    wanted, moments, obstacles = set(step.tolist()), [], []
+    wanted, moments, obstacles, values = set(step.tolist()), [], [], []
     scene = trajectory.scene
     moves = any(changes_place(o, scene.actuators) for o in scene.obstacles)
     for i, (t, state) in enumerate(trajectory.states()):
         if i in wanted:
             x, poses = placed(trajectory.simulation, state, world, **trajectory.parameters)
             moments.append((t, x.astype(np.float32), poses.position, poses.rotation))
+            if shown is not None:
+                values.append(shown.at(t, state))
             if moves:
                 obstacles.append(obstacles_at(trajectory.simulation, state, world, **trajectory.parameters))
         if i == step[-1]:
             break
     time, position, *poses = (np.stack(values) for values in zip(*moments, strict=True))
     control = trajectory.control[world].detach().cpu().numpy()
-    particles = particles_of(trajectory.simulation).drawn
+    matter = particles_of(trajectory.simulation)
+    particles, colored = matter.drawn, {}
+    if shown is not None:
+        columns = np.stack([*values, shown.known.astype(float)], axis=-1)
+        *drawn, known = matter.drawn_at(columns).T
+        colored = {"values": np.array(drawn), "known": known > 0.5, "color_map": shown.spanning(values).color_map}
     return Motion(
         scene=scene,
         particles=particles,
@@ -149,4 +181,5 @@ def collect(
         skins=skins_of(scene, particles),
         obstacles=BodyPoses(*map(np.stack, zip(*obstacles, strict=True))) if moves else None,
         goals=goals,
+        **colored,
     )

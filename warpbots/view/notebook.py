@@ -69,6 +69,7 @@ def show(
     *,
     world: int = 0,
     goal: np.ndarray | Sequence[Any] | None = None,
+    color: str | None = None,
 ) -> View:
     """A film strip of a trajectory and, in a notebook, a player in which the motion can be played and rotated.
 
@@ -82,14 +83,18 @@ def show(
         every: Number of control intervals between two states that are shown; None for at most 121 evenly spaced states.
         world: Index of the world.
         goal: Points that are the goal of a task [m], shape (dim,) or (n, dim), which are marked; None for no marks.
+        color: Quantity that the colours of soft bodies show, with a colour bar: ``"stress"``, ``"strain"``,
+            ``"activation"``, or a parameter of elements such as ``"youngs_modulus"``; see `warpbots.usd.write`. None
+            for the colours of the bodies.
 
     Raises:
-        ValueError: `every` is below 1, there is no such world, or `goal` has the wrong shape.
+        ValueError: `every` is below 1, there is no such world, `goal` has the wrong shape, or `color` is not the name
+            of a quantity.
     """
     steps, text = moments(trajectory, every), repr(trajectory)
     if is_static() or not in_notebook():
-        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world, goal)), text)
-    motion = collect(trajectory, steps, world, goal)
+        return View(strip(collect(trajectory, evenly(trajectory.steps, _PICTURES), world, goal, color)), text)
+    motion = collect(trajectory, steps, world, goal, color)
     picture = strip(motion.pick(evenly(len(motion) - 1, _PICTURES)))
     player, shows = cell_player(motion)
     return View(picture, f"{text}; the player shows {shows}" if shows else text, player)

@@ -59,7 +59,7 @@ def body_colors(scene: Scene, particles: object, control: np.ndarray | None = No
     Returns:
         Red, green and blue in [0, 1], shape (n_particles, 3).
     """
-    colors = np.array([body.color for body in scene.bodies]).reshape(-1, 3)[particles.body]
+    colors = np.array(scene.colors).reshape(-1, 3)[particles.body]
     if control is None:
         return colors
     driven = np.zeros(len(colors), dtype=bool)

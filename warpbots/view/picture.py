@@ -8,18 +8,20 @@ import numpy as np
 import torch
 
 from warpbots.contact import signed_distance
-from warpbots.scene import Cable, Scene, Shape, dimension
+from warpbots.scene import Scene, Shape, dimension
 from warpbots.scene.field_types import checked
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.clipped import surface
 from warpbots.surfaces.ground_height import floor_height, is_floor
+from warpbots.surfaces.section import MovingTriangles
 from warpbots.surfaces.skin import Skin, loose, skins_of
+from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
 from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_goals, draw_section, flat_axes
-from warpbots.view.mesh_bodies import node_facets, skin_facets
+from warpbots.view.mesh_bodies import node_facets, opened_meshes, skin_facets
 from warpbots.view.motion import goals_of
 from warpbots.view.moving_obstacles import at_start, displaced, room_of, swept
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
@@ -55,7 +57,7 @@ def draw(
 
     A soft body is drawn with a smooth skin: the surface (in 2D the border) of its shape, which moves with the
     particles. Where matter is torn, the particles themselves are drawn; in 2D at most 30,000 particles, chosen at
-    random and enlarged. With a `cut` there are no skins, and all particles outside of the cut are drawn.
+    random and enlarged. A `cut` shows the section through the matter: its skin or its mesh ends exactly at the cut.
 
     Args:
         scene: Bodies, obstacles and actuators.
@@ -168,8 +170,9 @@ class SceneAxes:
             camera: The view.
             ax: Axes to draw on.
             solids: Surfaces of all rigid bodies.
-            cut: A shape; soft matter that is inside this shape at rest is not drawn. None to draw all matter.
-            skins: Result of `skins_of`; None if it must be computed. With a `cut`, no skins are drawn.
+            cut: A shape; soft matter that is inside this shape at rest is not drawn, and the section is closed. None to
+                draw all matter.
+            skins: Result of `skins_of` for this `cut`; None if it must be computed.
             goals: Points that are marked [m], shape (n, dim); None for none.
             named: Whether the first of these marks is named.
 
@@ -183,15 +186,20 @@ class SceneAxes:
             )
         self.scene, self.particles, self.camera, self.ax, self.solids = (
             scene,
-            particles if cut is None else particles.without(lambda x: signed_distance(cut, x) <= 0.0),
+            particles,
             camera,
             ax,
             solids,
         )
         self._moving = []
         self._radius, self._loose = radii(particles), loose(particles, cut)
-        self._skins = () if cut is not None else skins_of(scene, particles) if skins is None else skins
-        self._routes = _routes(scene, particles)
+        self._outside = np.ones(len(particles.position), dtype=bool)
+        self._opened: list[MovingTriangles] | None = None
+        if cut is not None:
+            self._outside = signed_distance(cut, particles.position) > 0.0
+            self._opened = opened_meshes(scene, particles, cut)
+        self._skins = skins_of(scene, particles, cut) if skins is None else skins
+        self._routes = cable_routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
         self._canvas: Canvas | None = None
         self._moves = [changes_place(o, scene.actuators) for o in scene.obstacles]
@@ -218,15 +226,20 @@ class SceneAxes:
         label: str | None = None,
         time: float | None = None,
         obstacles: BodyPoses | None = None,
+        colors: np.ndarray | None = None,
     ) -> None:
-        """Show another moment in place of the previous moment; the arguments are as for `draw`."""
+        """Show another moment in place of the previous moment.
+
+        The arguments are as for `draw`; `colors` are the colours of the particles instead: red, green and blue in [0,
+        1], shape (n_particles, 3).
+        """
         position = _checked(position, self.particles.position.shape, "position")
         poses = poses_at_zero(self.scene) if poses is None else poses
         if control is not None:
             control = _checked(control, (len(self.scene.actuators),), "control")
         while self._moving:
             self._moving.pop().remove()
-        colors = body_colors(self.scene, self.particles, control)
+        colors = body_colors(self.scene, self.particles, control) if colors is None else colors
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
         shapes = self._moved(BodyPoses(*at_start(self.scene)) if obstacles is None else obstacles)
@@ -265,10 +278,11 @@ class SceneAxes:
         """Draw a rendered image of matter, rigid bodies and obstacles of a 3D scene; returns the matplotlib artists."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors)]
+        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors, self._opened)]
         seen = self._loose.copy()
         for skin in self._skins:
-            vertices, intact, seen[skin.members] = skin.at(position)
+            vertices, intact, bare = skin.at(position)
+            seen[skin.members] = bare & self._outside[skin.members]
             moving.append(skin_facets(skin, vertices, intact, colors))
         balls = (a[seen] for a in (position, self._radius, colors))
         canvas = self._canvas
@@ -299,15 +313,6 @@ class SceneAxes:
             pull = 0.0 if control is None else max(0.0, float(control[channel]))
             made += self.ax.plot(*path.T, color=INK, lw=1.0 + 1.2 * pull, alpha=0.85, solid_capstyle="round", zorder=4)
         return made
-
-
-def _routes(scene: Scene, particles: object) -> dict[int, np.ndarray]:
-    """Indices of the particles at the waypoints of each cable, by the channel of the cable."""
-    from scipy.spatial import cKDTree
-
-    cables = {c: a for c, a in enumerate(scene.actuators) if isinstance(a, Cable)}
-    tree = cKDTree(particles.position) if cables else None
-    return {c: tree.query(a.waypoints)[1] for c, a in cables.items()}
 
 
 def _floor_in_view(scene: Scene, camera: Camera) -> float | None:

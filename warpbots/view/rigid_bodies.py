@@ -107,12 +107,13 @@ class Facets:
 def solids_of(scene: Scene) -> tuple[RigidSurface, ...]:
     """The surfaces of all rigid bodies of `scene`; bodies without a shape are small balls at their centres of mass."""
     bodies = scene.rigid
+    colors = [color for b, color in zip(scene.bodies, scene.colors, strict=True) if isinstance(b, RigidBody)]
     places = [np.array(b.position) for b in bodies] + [
         np.array(j.position) for j in scene.joints if j.position is not None
     ]
     boxes = [x for b in bodies for x in b.bounds if np.isfinite(x).all()]
     size = float(np.ptp([*places, *boxes], axis=0).max()) if bodies else 0.0
-    return tuple(_solid(body, _MARK * size or _MARK) for body in bodies)
+    return tuple(_solid(b, color, _MARK * size or _MARK) for b, color in zip(bodies, colors, strict=True))
 
 
 def poses_at_zero(scene: Scene) -> BodyPoses:
@@ -148,7 +149,7 @@ def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> n
     return found
 
 
-def _solid(body: RigidBody, mark: float) -> RigidSurface:
+def _solid(body: RigidBody, color: tuple[float, float, float], mark: float) -> RigidSurface:
     import trimesh
 
     shape = body.shape
@@ -156,8 +157,8 @@ def _solid(body: RigidBody, mark: float) -> RigidSurface:
         shape = Sphere(body.inertia.center, mark)
     if shape is None or not np.isfinite(shape.bounds).all():
         none = np.zeros((0, 3))
-        return RigidSurface(body.name, body.color, none, none, none.astype(np.int64), np.zeros((1, 3)))
+        return RigidSurface(body.name, color, none, none, none.astype(np.int64), np.zeros((1, 3)))
     mesh = shaded(*triangles_of(shape))
     vertices, toward = np.array(mesh.vertices), trimesh.creation.icosphere(subdivisions=1).vertices
     extremes = vertices[np.unique((vertices @ toward.T).argmax(axis=0))]
-    return RigidSurface(body.name, body.color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
+    return RigidSurface(body.name, color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)

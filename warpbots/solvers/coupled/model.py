@@ -225,6 +225,11 @@ class CoupledModel(ArrayModel):
         """Tables of the elements of the matter, with the points that are their vertices, shape (n, n_vertices), int."""
         return self.soft.tables
 
+    @property
+    def measured_elements(self) -> Mapping[str, str]:
+        """Kinds of elements to which the readings of stress and strain belong."""
+        return self.soft.measured_elements
+
     def summary(self) -> str:
         """Numbers of points of matter and of rigid bodies, in words."""
         bound = f"; {len(self.bound)} masses bound to rigid bodies" if len(self.bound) else ""

@@ -249,6 +249,11 @@ class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
         """Table of the masses, as elements with one vertex each, shape (n_masses, 1), int."""
         return {"mass": np.arange(len(self.lattice))[:, None]}
 
+    @property
+    def measured_elements(self) -> dict[str, str]:
+        """Kinds of elements to which the readings of stress and strain belong."""
+        return {"stress": "mass", "strain": "spring"}
+
     def places(self, per: str) -> Places | None:
         """Places of the masses or springs at rest; None if `per` is another kind of element."""
         if per == "spring":

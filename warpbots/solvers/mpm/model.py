@@ -210,6 +210,11 @@ class MPMModel(MotionParameters, HasLawConstants, ParticleConstants[wp.array]):
         """Table of the particles, as elements with one vertex each, shape (n_particles, 1), int."""
         return {"particle": np.arange(len(self.matter))[:, None]}
 
+    @property
+    def measured_elements(self) -> dict[str, str]:
+        """Kinds of elements to which the readings of stress and strain belong."""
+        return {"stress": "particle", "strain": "particle"}
+
     def parameters(self) -> dict[str, Parameter]:
         """Parameters that can be differentiated: field name -> unit, range and meaning.
 

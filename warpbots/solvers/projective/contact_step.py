@@ -234,16 +234,23 @@ class ContactStep:
             tolerance: Tolerance of the step [mean edges].
         """
         inputs = [real(loosest(tolerance)), u, self._arrays.contacts]
-        outputs = [self._workspace.loss.pair, self._matrix.iteration.progress]
-        self._pairs(contacts_without_gradient.detached_kernel, inputs, outputs)
+        self._pairs(contacts_without_gradient.detached_kernel, inputs, [self._matrix.iteration.progress])
 
-    def note_loss(self, u: wp.array, h: float, whole: bool) -> None:
-        """Record why the adjoint of a step of length `h`, a `whole` one or a shorter one, has no result."""
+    def note_loss(self, u: wp.array, h: float, whole: bool, tolerance: float) -> None:
+        """Record why the adjoint of a step of length `h`, a `whole` one or a shorter one, has no result.
+
+        Args:
+            u: Displacements and forces at the end.
+            h: Length of the step [s].
+            whole: Whether it is a whole step.
+            tolerance: Tolerance of the step [mean edges].
+        """
         sizes, it = self._sizes, self._matrix.iteration
         pairs = self._model.pairs if sizes.capacity else PairArrays()
         contacts = self._arrays.contacts if sizes.contacts else ContactArrays()
         missing = self._matrix.compliance.missing if sizes.contacts else None
-        inputs = [self._topology or ContactTopology(), pairs, wp.float64(h), int(whole), self._x, u]
+        inputs = [self._topology or ContactTopology(), pairs, wp.float64(h), int(whole)]
+        inputs += [real(loosest(tolerance)), self._x, u]
         inputs += [it.islands, it.progress, missing, contacts]
         launch(note_loss_kernel, self._model.worlds, inputs, [self._workspace.loss], self._device)
 

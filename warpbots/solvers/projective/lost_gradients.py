@@ -6,7 +6,7 @@ only at the end of a backward pass. So the first cause in each world stays until
 
 import warp as wp
 
-from warpbots.numerics import NODE, vector
+from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.contacts_without_gradient import plane_change
 from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
@@ -29,9 +29,8 @@ class GradientLoss:
     Arrays have the shape (worlds,).
 
     cause: One of the causes of this module.
-    pair: Slot of the first pair whose plane has no gradient in the present adjoint; the number of slots if there is
-        none.
-    node: Points of that pair.
+    node: Points of the pair whose plane is the worst: a frozen one, or the one that changed most; of several such
+        pairs, the one with the largest force.
     place: Mean position of these points at the end of the step [m].
     size: Change of the plane after its last update [1], or estimated error of the adjoint relative to the largest
         that is allowed [1].
@@ -42,7 +41,6 @@ class GradientLoss:
     """
 
     cause: wp.array[int]
-    pair: wp.array[int]
     node: wp.array[wp.vec4i]
     place: wp.array[wp.vec3d]
     size: wp.array[wp.float64]
@@ -52,12 +50,11 @@ class GradientLoss:
     at: wp.array[int]
 
 
-def gradient_loss(worlds: int, slots: int, device: wp.Device) -> GradientLoss:
-    """Arrays for `worlds` worlds with `slots` slots for pairs each, without a cause."""
+def gradient_loss(worlds: int, device: wp.Device) -> GradientLoss:
+    """Arrays for `worlds` worlds, without a cause."""
     loss = GradientLoss()
     for name, variable in GradientLoss.vars.items():
         setattr(loss, name, wp.zeros(worlds, dtype=variable.type.dtype, device=device))
-    loss.pair.fill_(slots)
     return loss
 
 
@@ -77,6 +74,24 @@ def note_iteration(islands: Islands, progress: IterationState, w: int, loss_out:
     loss_out.size[w] = worst
 
 
+@wp.func
+def worst_pair(
+    topology: ContactTopology, pairs: PairArrays, contacts: ContactArrays, loose: real, z: wp.array[NODE], w: int
+):
+    """The pair whose plane changed most, and its change; -1 if no plane changed by more than `loose`."""
+    worst = int(-1)
+    most = real(0.0)
+    strongest = real(0.0)
+    for p in range(wp.min(pairs.count[w], pairs.capacity)):
+        change, force = plane_change(topology, pairs, contacts, topology.solids, z, w, p)
+        lost = force > real(0.0) and not (change <= loose)
+        if lost and (worst < 0 or change > most or (change == most and force > strongest)):
+            worst = p
+            most = change
+            strongest = force
+    return worst, most
+
+
 @wp.kernel(enable_backward=False)
 def note_loss_kernel(
     # model
@@ -85,6 +100,7 @@ def note_loss_kernel(
     # state
     h: wp.float64,
     whole: int,
+    loose: real,
     x: wp.array[_vec],
     z: wp.array[NODE],
     # work
@@ -95,17 +111,19 @@ def note_loss_kernel(
     # out
     loss_out: GradientLoss,
 ):
-    """Record why the adjoint of a step of length h has no result, and count `whole` steps; forget the pair."""
+    """Record why the adjoint of a step of length h has no result, and count `whole` steps."""
     w = wp.tid()
     loss_out.passed[w] = loss_out.passed[w] + whole
-    p = loss_out.pair[w]
-    loss_out.pair[w] = pairs.capacity
     if progress.found[w] == 1 or loss_out.cause[w] > 0:
         return
     loss_out.at[w] = loss_out.passed[w]
     loss_out.length[w] = h
     loss_out.iterations[w] = 0
-    if p < pairs.capacity:
+    p = int(-1)
+    change = real(0.0)
+    if pairs.capacity > 0:
+        p, change = worst_pair(topology, pairs, contacts, loose, z, w)
+    if p >= 0:
         m = w * pairs.capacity + p
         place = wp.vec3d()
         for k in range(4):
@@ -114,7 +132,7 @@ def note_loss_kernel(
         loss_out.cause[w] = wp.where(pairs.kind[m] == HELD, FROZEN, TURNS)
         loss_out.node[w] = pairs.node[m]
         loss_out.place[w] = wp.float64(0.25) * place
-        loss_out.size[w] = wp.float64(plane_change(pairs, contacts, m, w * topology.contacts + topology.solids + p))
+        loss_out.size[w] = wp.float64(change)
     elif missing.shape[0] > 0 and missing[0] > 0:
         loss_out.cause[w] = ROOM
     else:

@@ -2,14 +2,12 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable
 from typing import Generic
 
 import numpy as np
 
 from warpbots.numerics.parameters import NOT_NEGATIVE, POSITIVE, parameter, parametric, shared
 from warpbots.scene import Shape
-from warpbots.scene.shapes import TetMesh
 from warpbots.solvers.array_fields import Array
 from warpbots.solvers.matter import Matter
 from warpbots.solvers.parameters import DAMPING, POISSONS_RATIO, YOUNGS_MODULUS
@@ -245,19 +243,10 @@ class Mesh(Matter, MeshConstants[np.ndarray]):
         """Nodes of the dampers of bars: of all bars, or empty without damping, shape (n, 2), int."""
         return self.bars if self.damped else self.bars[:0]
 
-    def without(self, hidden: Callable[[np.ndarray], np.ndarray]) -> "Mesh":
-        """A copy with the surfaces of only those tetrahedra and triangles whose centres at rest are not hidden."""
-        x = self.position
-        shown, triangles = ~hidden(x[self.solids].mean(axis=1)), self.triangles
-        tets, triangles = self.cut[shown].reshape(-1, 4), triangles[~hidden(x[triangles].mean(axis=1))]
-
-        def faces(part: BodySurface) -> np.ndarray:
-            solid, sheets = (t[(t[:, 0] >= part.nodes.start) & (t[:, 0] < part.nodes.stop)] for t in (tets, triangles))
-            used, number = np.unique(solid, return_inverse=True)
-            outer = used[TetMesh(x[used], number.reshape(solid.shape)).surface] if len(solid) else solid[:, :3]
-            return np.concatenate([outer, sheets]) - part.nodes.start
-
-        return dataclasses.replace(self, meshes=tuple(dataclasses.replace(p, faces=faces(p)) for p in self.meshes))
+    @property
+    def tetrahedra(self) -> np.ndarray:
+        """Nodes of the linear tetrahedra into which the solids are cut, shape (n_tetrahedra, 4), int."""
+        return self.cut.reshape(-1, 4)
 
     @property
     def elements(self) -> np.ndarray:

@@ -32,7 +32,7 @@ from warpbots.solvers.parameters import (
     SPEED,
     TORQUE,
 )
-from warpbots.solvers.places import Places
+from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.projective.contact.bone_surface import body_of, immovable, never_in_contact
 from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
 from warpbots.solvers.projective.contact.node_contact import APART, ObstacleArrays
@@ -173,10 +173,17 @@ class ProjectiveModel(MotionParameters, HasLawConstants, MeshConstants[wp.array]
             "fibre": mesh.fibres, "cell": mesh.pneumatic,
         }  # fmt: skip
 
+    @property
+    def measured_elements(self) -> dict[str, str]:
+        """Kinds of elements to which the readings of stress and strain belong; empty without solids."""
+        return {"stress": "solid", "strain": "solid"} if self.scene.soft and len(self.mesh.solids) else {}
+
     def places(self, per: str) -> Places | None:
         """Places at rest of nodes, elements, whole surfaces or parts of the skeleton; None for any other `per`."""
         if per == "surface":
             return self._surfaces()
+        if per == "solid":
+            return element_places(self.scene, self.mesh, self.mesh.solids)
         bones = self.skeleton.places(per) if self.skeleton and per not in self.tables else None
         if bones is None:
             return super().places(per)

@@ -76,7 +76,7 @@ def step_adjoint(
     solve_adjoint(model, matrix, global_step, point, skeleton, contact, tolerance, limit, wrenches)
     contact.refuse_detached(u, tolerance)
     contact.forbid_shortage()
-    contact.note_loss(u, dt, whole)
+    contact.note_loss(u, dt, whole, tolerance)
     inputs = [sizes.stride, it.progress.found]
     launch(nodes.invalidate_kernel, (model.worlds, sizes.stride), inputs, [it.history.z], device)
     launch(nodes.weigh_kernel, each, [model.nodes, it.history.z], [workspace.residual.grad], device)

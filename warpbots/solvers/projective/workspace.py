@@ -283,8 +283,7 @@ class ProjectiveWorkspace:
     @functools.cached_property
     def loss(self) -> GradientLoss:
         """Why adjoints of steps had no result."""
-        sizes = self.topology.sizes
-        return gradient_loss(sizes.worlds, sizes.capacity, self.topology.device)
+        return gradient_loss(self.topology.sizes.worlds, self.topology.device)
 
     @functools.cached_property
     def stepped(self) -> wp.array:

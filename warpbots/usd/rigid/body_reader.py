@@ -10,6 +10,7 @@ import numpy as np
 from pxr import Usd
 
 from warpbots.scene import Cloud, RigidBody, SceneError, Shape, Union
+from warpbots.usd.geometry.body_colors import read_color
 from warpbots.usd.geometry.physics_materials import bound_material, said_friction
 from warpbots.usd.rigid.colliders import colliders, read_collider
 from warpbots.usd.rigid.exact_values import load_exact
@@ -23,7 +24,7 @@ from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_roles import prims_of_body
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import pose_of
-from warpbots.usd.stage.units import START, StageUnits
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["BodyPrim", "read_body_prim", "read_velocity"]
 
@@ -75,7 +76,8 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
             name=name, shape=None if not shapes else shapes[0] if len(shapes) == 1 else Union(tuple(shapes)),
             density=weight.density, inertia=exact_inertia(prim, weight.inertia),
             points=_cloud(prim) if own else 0,
-            surface=get(prim, "RigidBody.surface", frame) if own else None, color=_color(prim, parts, frame),
+            surface=get(prim, "RigidBody.surface", frame) if own else None,
+            color=read_color((prim, *(p for p, _ in parts[:1])), "RigidBody.color", frame),
             friction=_friction(prim, parts, frame),
         )  # fmt: skip
     except SceneError as error:
@@ -116,11 +118,3 @@ def _cloud(prim: Usd.Prim) -> int | Cloud:
     name = rows("RigidBody.points")[0].name
     count = int(value_of(prim, name)) if authored(prim, name) else 0
     return count if positions is None or areas is None else Cloud(positions.reshape(-1, 3), areas)
-
-
-def _color(prim: Usd.Prim, parts: list[tuple[Usd.Prim, Shape]], frame: StageUnits) -> tuple[float, float, float]:
-    row = rows("RigidBody.color")[0]
-    for place in (prim, *(p for p, _ in parts[:1])):
-        if authored(place, row.name) and len(place.GetAttribute(row.name).Get(START)) == 1:
-            return get(place, "RigidBody.color", frame)
-    return row.default

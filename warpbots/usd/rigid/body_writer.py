@@ -5,6 +5,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Cloud, Joint, RigidBody, Scene
 from warpbots.solvers.articulated.inertia import body_inertia
+from warpbots.usd.geometry.body_colors import write_color
 from warpbots.usd.geometry.looks import RIGID_ROUGHNESS, update_look
 from warpbots.usd.geometry.obstacle_prims import make_colliders
 from warpbots.usd.geometry.physics_materials import bind, write_surface
@@ -33,6 +34,7 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
         scene: The scene that contains the body.
     """
     stage, frame = target.stage, target.frame
+    color = dict(zip((b.name for b in scene.bodies), scene.colors, strict=True))[body.name]
     prim = stage.DefinePrim(target.path("Bodies", body.name), "Xform")
     rename(prim, body.name)
     _place(prim, np.linalg.inv(frame.matrix(prim)) @ pose)
@@ -45,8 +47,8 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
         write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
         make_colliders(prim)
         renew_surfaces(prim, body.shape)
-        update_look(prim, body.color, RIGID_ROUGHNESS)
-    put(prim, "RigidBody.color", body.color, frame)
+        update_look(prim, color, RIGID_ROUGHNESS)
+    write_color(prim, "RigidBody.color", body.color, color, frame)
     put(prim, "RigidBody.friction", body.friction, frame)
     put(prim, "RigidBody.surface", body.surface, frame)
     put(prim, "RigidBody.points", 0 if isinstance(body.points, Cloud) else int(body.points), frame)

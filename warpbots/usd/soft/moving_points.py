@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Usd, UsdGeom, Vt
 
-from warpbots.usd.soft.point_values import PointValues
+from warpbots.quantities import PointValues
 from warpbots.usd.soft.sampled_normals import CornerNormals
-from warpbots.usd.stage.color_map import write_colors
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import StageUnits
+from warpbots.usd.stage.value_colors import write_colors
 
 __all__ = ["MovingCurves", "MovingMesh", "MovingPoints", "SoftFrame"]
 

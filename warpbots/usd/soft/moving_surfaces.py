@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from pxr import Usd, UsdGeom, Vt
 
+from warpbots.quantities import PointValues
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter, Surface
 from warpbots.surfaces.carried_points import CarriedPoints
@@ -20,10 +21,9 @@ from warpbots.surfaces.skin import Skin, skins_of
 from warpbots.surfaces.triangles import creased, vertex_normals
 from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.soft.moving_points import SoftFrame
-from warpbots.usd.soft.point_values import PointValues
 from warpbots.usd.soft.sampled_normals import SampledNormals
-from warpbots.usd.stage.color_map import write_colors
 from warpbots.usd.stage.units import StageUnits
+from warpbots.usd.stage.value_colors import write_colors
 
 __all__ = ["DrawnSurface", "MovingSurface", "grain_surface", "node_surface", "skin_surfaces"]
 

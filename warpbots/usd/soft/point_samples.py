@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, Vt
 
+from warpbots.quantities import PointValues, point_values
 from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, Surface
 from warpbots.trajectory import Trajectory
+from warpbots.usd.geometry.body_colors import keep_color
 from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.geometry.looks import ensure_look, roughness_of, show_colors
 from warpbots.usd.soft.moving_points import MovingCurves, MovingMesh, MovingPoints, SoftFrame
@@ -25,16 +27,13 @@ from warpbots.usd.soft.moving_surfaces import (
     node_surface,
     skin_surfaces,
 )
-from warpbots.usd.soft.point_values import PointValues, point_values
 from warpbots.usd.soft.sampled_normals import CornerNormals
 from warpbots.usd.soft.torn_surfaces import UncoveredPoints
 from warpbots.usd.stage.applied_schemas import MOTION_API, RESULT_API
-from warpbots.usd.stage.attributes import apply, at_rest, create, schemas
-from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.attributes import apply, at_rest, schemas
 from warpbots.usd.stage.inventory import Inventory
 from warpbots.usd.stage.prim_editing import editable, free_path, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours
-from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import StageUnits
 
@@ -45,9 +44,6 @@ _THIN = 0.08
 
 _AGREE = 1e-5
 """Largest distance at which a node and a point of a prim count as the same, divided by the size of the body."""
-
-_COLOR = EXACT + rows("SoftBody.color")[0].name
-"""Attribute with the colour of a body whose own mesh moves and may be drawn in other colours."""
 
 _Moving = MovingPoints | MovingSurface | UncoveredPoints
 
@@ -60,7 +56,7 @@ class Content(NamedTuple):
         particles: Whether bodies with such a mesh also have their particles or tetrahedra.
         velocities: Whether to write velocities.
         springs: Whether to write all springs, or only the bars of trusses.
-        color: Quantity to show as colours, see `warpbots.usd.soft.point_values`; None for the colours of the bodies.
+        color: Quantity to show as colours, see `warpbots.quantities.point_values`; None for the colours of the bodies.
     """
 
     surfaces: bool = True
@@ -77,6 +73,7 @@ class _Part(NamedTuple):
         stage: The stage to write to.
         path: Path of the prim of the body. The prim itself may expire, if it is an instance.
         body: The body.
+        color: The colour in which the body is drawn.
         matter: All soft matter at rest.
         members: Whether each point of matter belongs to the body, shape (n,), bool.
         frame: Units and axes of the stage.
@@ -85,6 +82,7 @@ class _Part(NamedTuple):
     stage: Usd.Stage
     path: Sdf.Path
     body: SoftBody
+    color: tuple[float, float, float]
     matter: Matter
     members: np.ndarray
     frame: StageUnits
@@ -111,11 +109,11 @@ class _Part(NamedTuple):
         prim = self.stage.DefinePrim(path, kind)
         apply(prim, RESULT_API)
         to_scene_coordinates(prim, self.frame)
-        UsdGeom.Gprim(prim).CreateDisplayColorAttr([self.body.color])
+        UsdGeom.Gprim(prim).CreateDisplayColorAttr([self.color])
         UsdGeom.Imageable(prim).CreateVisibilityAttr(UsdGeom.Tokens.inherited)
         if is_ours(self.prim):
-            ensure_look(self.prim, self.body.color, self.roughness)
-        ensure_look(prim, self.body.color, self.roughness)
+            ensure_look(self.prim, self.color, self.roughness)
+        ensure_look(prim, self.color, self.roughness)
         return prim
 
 
@@ -139,7 +137,9 @@ def point_frames(
         ValueError: Positions have the wrong shape or are not finite, or `content.color` is not the name of a quantity.
     """
     matter = trajectory.matter
-    shown = None if content.color is None else point_values(trajectory, content.color)
+    shown = None if content.color is None else point_values(trajectory, content.color, "write")
+    if shown is not None and shown.color_map is None:
+        shown = shown.spanning(shown.at(*moment) for moment in trajectory.states(every))
     stage = next(iter(found.bodies.values())).GetStage()
     body_of = np.asarray(matter.body)
     meshes = {mesh.body: mesh for mesh in matter.surfaces if len(mesh.faces)}
@@ -147,7 +147,7 @@ def point_frames(
     moving: list[_Moving] = []
     for k, body in enumerate(scene.bodies):
         if isinstance(body, SoftBody):
-            part = _Part(stage, found.bodies[body.name].GetPath(), body, matter, body_of == k, frame)
+            part = _Part(stage, found.bodies[body.name].GetPath(), body, scene.colors[k], matter, body_of == k, frame)
             if k in meshes:
                 parts = _moving_mesh(part, meshes[k], content)
             else:
@@ -159,23 +159,23 @@ def point_frames(
             if shown is not None and shown.known[part.members].all():
                 for prim in filter(None, (each.prim for each in parts)):
                     show_colors(prim, part.roughness)
-    for time, now in _moments(trajectory, every, content.velocities):
+    for time, now, values in _moments(trajectory, every, content.velocities, shown):
         write = functools.partial(_write_frame, moving, frame.dim, now, len(body_of))
-        yield time, write if shown is None else _colored(write, moving, shown, time)
+        yield time, write if shown is None else _colored(write, moving, shown, values, time == 0.0)
 
 
 def _colored(
-    write: Callable[[float], int], moving: list[_Moving], shown: PointValues, time: float
+    write: Callable[[float], int], moving: list[_Moving], shown: PointValues, values: np.ndarray, first: bool
 ) -> Callable[[float], int]:
-    """A function that calls `write` and writes the colours of all prims at `time` [s].
+    """A function that calls `write` and writes the colours of all prims.
 
     Colours are written as default values at the start, and at every frame if they change.
     """
 
     def colored(code: float) -> int:
-        size, values = write(code), shown.at(time)
+        size = write(code)
         for part in moving:
-            if time == 0.0:
+            if first:
                 part.write_colors(shown, values)
             if shown.changes:
                 size += part.write_colors(shown, values, code)
@@ -207,7 +207,7 @@ def _moving_mesh(part: _Part, mesh: Surface, content: Content) -> list[_Moving]:
     _hide_rest(part.prim, but=own)
     own = part.stage.GetPrimAtPath(path)
     apply(own, MOTION_API)
-    create(own, _COLOR, "double[]", list(part.body.color), uniform=True)
+    keep_color(own, "SoftBody.color", part.body.color)
     if own.GetTypeName() == "TetMesh":
         moving: list[_Moving] = [MovingPoints(UsdGeom.PointBased(own), nodes, part.frame)]
         if content.surfaces:
@@ -215,7 +215,7 @@ def _moving_mesh(part: _Part, mesh: Surface, content: Content) -> list[_Moving]:
             moving.insert(0, _surface(part, node_surface(mesh, part.matter.position, part.frame)))
         return moving
     if is_ours(part.prim):
-        ensure_look(part.prim, part.body.color, part.roughness)
+        ensure_look(part.prim, part.color, part.roughness)
     return [MovingMesh(UsdGeom.Mesh(own), nodes, part.frame, _normals(own))]
 
 
@@ -287,26 +287,34 @@ def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: StageUnits) -> Usd.Prim 
     return meshes[0] if np.allclose(transform(frame.matrix(meshes[0]), points), nodes, rtol=0.0, atol=slack) else None
 
 
-def _moments(trajectory: Trajectory[Any], every: int, velocities: bool) -> Iterator[tuple[float, SoftFrame]]:
-    """Yields time [s] and frame; the frame after it is computed first, so that the last one is known."""
-    pending: tuple[float, SoftFrame] | None = None
-    for time, position, velocity, broken in _states(trajectory, every):
+def _moments(
+    trajectory: Trajectory[Any], every: int, velocities: bool, shown: PointValues | None
+) -> Iterator[tuple[float, SoftFrame, np.ndarray | None]]:
+    """Yields time [s], frame, and the values that are shown as colours, shape (n,), or None.
+
+    The frame after each is computed first, so that the last one is known.
+    """
+    pending: tuple[float, SoftFrame, np.ndarray | None] | None = None
+    for time, position, velocity, broken, values in _states(trajectory, every, shown):
         if pending is not None:
             yield pending
         rates = np.array(velocity, dtype=np.float64) if velocities else None
-        pending = float(time), SoftFrame(np.array(position, dtype=np.float64), rates, broken, False)
+        pending = float(time), SoftFrame(np.array(position, dtype=np.float64), rates, broken, False), values
     if pending is not None:
-        yield pending[0], pending[1]._replace(last=True)
+        yield pending[0], pending[1]._replace(last=True), pending[2]
 
 
-def _states(trajectory: Trajectory[Any], every: int) -> Iterator[tuple]:
-    """Yields time [s], positions [m], velocities [m/s], and flags of broken springs, see `SoftFrame`."""
-    if not trajectory.matter.inelastic:
+def _states(trajectory: Trajectory[Any], every: int, shown: PointValues | None) -> Iterator[tuple]:
+    """Yields time [s], positions [m], velocities [m/s], flags of broken springs (see `SoftFrame`), and values shown."""
+    broken = trajectory.matter.inelastic
+    if shown is None and not broken:
         for moment in trajectory.frames(every=every):
-            yield *moment, None
+            yield *moment, None, None
         return
     for time, state in trajectory.states(every):
-        yield time, *(a[0].cpu().numpy().copy() for a in (state.position, state.velocity, state.broken))
+        moved = (a[0].cpu().numpy().copy() for a in (state.position, state.velocity))
+        values = None if shown is None else shown.at(time, state)
+        yield time, *moved, state.broken[0].cpu().numpy().copy() if broken else None, values
 
 
 def _write_frame(moving: list[_Moving], dim: int, now: SoftFrame, count: int, code: float) -> int:

@@ -4,12 +4,14 @@ A soft body is written as an Xform with the rest shape ``Shape`` and the guides 
 programs the marked prim may be the geometry itself, or have the geometry anywhere below.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pxr import Sdf, Usd, UsdGeom
 
 from warpbots.scene import Material, Points, SceneError, Shape, Sheet, SoftBody, TetMesh
 from warpbots.scene.shapes.sampled import OpenMesh
+from warpbots.usd.geometry.body_colors import read_color, shows_color, write_color
 from warpbots.usd.geometry.looks import roughness_of, update_look
 from warpbots.usd.geometry.physics_materials import bind, bound_material, direct_material, read_material, write_material
 from warpbots.usd.geometry.shape_prims import read_shape, write_shape
@@ -26,27 +28,27 @@ from warpbots.usd.soft.mass_and_motion import (
 )
 from warpbots.usd.stage.applied_schemas import (
     BODY_APIS,
-    MOTION_API,
     POINTS_API,
     REGION_API,
     SURFACE_APIS,
     UNSUPPORTED_APIS,
     VOLUME_API,
 )
-from warpbots.usd.stage.attributes import apply, authored, create, enabled, get, put, same, schemas, targets_of
-from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.attributes import apply, create, enabled, put, same, schemas, targets_of
 from warpbots.usd.stage.faults import Faults, LocatedError, attempt
 from warpbots.usd.stage.inventory import Inventory, Note
 from warpbots.usd.stage.ledger import mark_solid
 from warpbots.usd.stage.prim_editing import Target, free_path, read_name, remove, rename, to_scene_coordinates
 from warpbots.usd.stage.prim_roles import geometry_of, is_ours, is_soft
-from warpbots.usd.stage.schema import rows
-from warpbots.usd.stage.units import START, StageUnits
+from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["SoftPrim", "read_soft_bodies", "read_soft_prim", "write_body"]
 
 _SIM_API = {Points: POINTS_API, TetMesh: VOLUME_API, Sheet: SURFACE_APIS[0]}
 """Applied schemas of geometry that other programs simulate without meshing it."""
+
+
+_COLOR = "SoftBody.color"
 
 
 class SoftPrim(NamedTuple):
@@ -153,7 +155,9 @@ def _read_shape(body: Usd.Prim, parts: list[Usd.Prim], frame: StageUnits, thickn
         raise LocatedError(parts[0].GetPath(), f"an open mesh that cannot be a sheet: {error}") from None
 
 
-def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf.Path:
+def write_body(
+    target: Target, existing: Usd.Prim | None, body: SoftBody, colors: Mapping[str, tuple[float, float, float]]
+) -> Sdf.Path:
     """Author `body`.
 
     Args:
@@ -161,12 +165,16 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
         existing: The present prim of the body, or None. Attributes that agree with the body are not changed, so that
             content added by other programs is kept.
         body: The body.
+        colors: Colours of all bodies, by name, see `Scene.colors`.
 
     Returns:
         Path of the prim of the body.
     """
-    frame = target.frame
+    frame, color = target.frame, colors[body.name]
     if existing is not None and _is(existing, body, frame):
+        if body.color is None and is_ours(existing) and not shows_color(existing, _COLOR, color, frame):
+            write_color(existing, _COLOR, None, color, frame)
+            update_look(existing, color, roughness_of(body.material))
         return existing.GetPath()
     prim = write_solid(target, existing, "Bodies", body.name, body.shape)
     apply(prim, BODY_APIS[0])
@@ -179,7 +187,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
     if fresh or not same(read_friction(prim, geometry_of(prim)[0], frame, _unheard)[0], body.friction):
         put(prim, "SoftBody.friction", body.friction, frame)
     if fresh or not same(_color(prim, frame), body.color):
-        put(prim, "SoftBody.color", body.color, frame)
+        write_color(prim, _COLOR, body.color, color, frame)
     if fresh or not _made_of(prim, body, frame):
         forget_mass(prim)
         material = write_material(target.stage, f"{prim.GetPath()}/PhysicsMaterial", body.material, frame)
@@ -187,7 +195,7 @@ def write_body(target: Target, existing: Usd.Prim | None, body: SoftBody) -> Sdf
         bind(prim, material, over_descendants=not is_ours(prim))
     _write_regions(target, prim, body)
     if is_ours(prim):
-        update_look(prim, body.color, roughness_of(body.material))
+        update_look(prim, color, roughness_of(body.material))
         renew_surfaces(prim, body.shape)
     return prim.GetPath()
 
@@ -209,15 +217,9 @@ def _made_of(prim: Usd.Prim, body: SoftBody, frame: StageUnits) -> bool:
         return False
 
 
-def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float]:
-    """The colour of the body or of its first shape; the default if the file gives several colours or none."""
-    row = rows("SoftBody.color")[0]
-    for prim in (body, *geometry_of(body)[:1]):
-        if MOTION_API in schemas(prim) and authored(prim, EXACT + row.name):  # results are drawn in other colours
-            return tuple(prim.GetAttribute(EXACT + row.name).Get())
-        if authored(prim, row.name) and len(prim.GetAttribute(row.name).Get(START)) == 1:
-            return get(prim, "SoftBody.color", frame)
-    return row.default
+def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float] | None:
+    """The colour of the body or of its first shape; None if the file gives several colours or none."""
+    return read_color((body, *geometry_of(body)[:1]), _COLOR, frame)
 
 
 def _regions(body: Usd.Prim) -> list[Usd.Prim]:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from pxr import Usd, UsdGeom, Vt
 
+from warpbots.quantities import PointValues
 from warpbots.usd.soft.moving_points import MovingPoints, SoftFrame
 from warpbots.usd.soft.moving_surfaces import MovingSurface
-from warpbots.usd.soft.point_values import PointValues
 from warpbots.usd.stage.units import StageUnits
 
 __all__ = ["UncoveredPoints"]

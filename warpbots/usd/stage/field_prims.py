@@ -1,7 +1,7 @@
 """Reads and writes fields of a scene: solver parameters as arrays of double precision, in SI units and scene axes.
 
 Each field is a `Scope` with a schema of warpbots. Other programs see a field only as colours of a trajectory: see
-`warpbots.usd.soft.point_values`.
+`warpbots.quantities`.
 """
 
 import numpy as np

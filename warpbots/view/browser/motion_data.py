@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from warpbots.view.browser.scene import BrowserScene
+from warpbots.view.color_bar import range_text
 from warpbots.view.motion import Motion
 from warpbots.view.moving_obstacles import at_start
-from warpbots.view.palette import body_colors
 from warpbots.view.rigid_bodies import BodyPoses
 from warpbots.view.ruler import ruler
 from warpbots.view.upright_view import upright
@@ -39,10 +39,7 @@ def motion_data(motion: Motion, note: str = "") -> str:
     if obstacles is None:
         obstacles = BodyPoses(*(np.repeat(a[None], len(motion), axis=0) for a in at_start(motion.scene)))
     scene = BrowserScene(motion.scene, motion.particles, motion.skins, motion.solids, camera, obstacles)
-    moments = [
-        scene.moment(x, body_colors(motion.scene, motion.particles, u), motion.poses[k], obstacles[k])
-        for k, (x, u) in enumerate(zip(motion.position, motion.control, strict=True))
-    ]
+    moments = [scene.moment(x, motion.colors(k), motion.poses[k], obstacles[k]) for k, x in enumerate(motion.position)]
     vertices, colors, position, rotation = (
         np.stack([getattr(m, name) for m in moments]) for name in ("vertices", "colors", "position", "rotation")
     )
@@ -61,7 +58,7 @@ def motion_data(motion: Motion, note: str = "") -> str:
         rotation,
     ]
     header = scene.header() | {
-        "note": note,
+        "note": "; ".join(filter(None, [note, motion.color_map and range_text(motion.color_map)])),
         "frames": len(motion),
         "times": motion.time.tolist(),
         "vertices": vertices.shape[1],

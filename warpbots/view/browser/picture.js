@@ -96,6 +96,7 @@ class Picture {
         };
         fill(this.vertices, this.x);
         fill(this.colors, colors);
+        this.seen = colors;
         if (this.soft.some(mesh => !mesh.flat)) fill(this.normals, this.smooth());
         this.poses = this.rigid.map((_, k) =>
             pose(position.subarray(3 * k, 3 * k + 3), rotation.subarray(9 * k, 9 * k + 9)));
@@ -143,6 +144,8 @@ class Picture {
             gl.disable(gl.BLEND);
         }
         gl.disable(gl.DEPTH_TEST);
+        for (const line of scene.lines)
+            if (this.seen[4 * line.first + 3]) this.segments(view, this.along(line), [...line.color, 1], line.width);
         if (this.arrows?.length) this.segments(view, this.heads(this.arrows), [0.05, 0.45, 0.25, 1]);
         if (pull) this.segments(view, new Float32Array(pull.flat()), [0.85, 0.3, 0.1, 1]);
     }
@@ -273,9 +276,18 @@ class Picture {
         gl.drawArrays(kind, 0, count);
     }
 
-    segments(view, ends, color) {  // ribbons that lie parallel to the screen, since lines are one pixel wide
+    along({first, count, closed}) {  // ends of the segments of a line through vertices
+        const x = this.x, made = new Float32Array(6 * (closed ? count : count - 1));
+        for (let k = 0; 6 * k < made.length; k++)
+            [k, (k + 1) % count].forEach((at, end) => {
+                for (let i = 0; i < 3; i++) made[6 * k + 3 * end + i] = x[3 * (first + at) + i];
+            });
+        return made;
+    }
+
+    segments(view, ends, color, width = 2.6) {  // ribbons that lie parallel to the screen, since lines are one pixel wide
         const gl = this.gl, {distance, tangent, toward} = this.camera, made = [];
-        const half = 2.6 * distance * tangent / this.canvas.height * (devicePixelRatio || 1);
+        const half = width * distance * tangent / this.canvas.height * (devicePixelRatio || 1);
         for (let i = 0; i < ends.length; i += 6) {
             const a = [...ends.subarray(i, i + 3)], b = [...ends.subarray(i + 3, i + 6)], side = cross(sub(b, a), toward);
             const length = Math.hypot(...side);

@@ -1,7 +1,7 @@
 """A scene as arrays for a browser: the shapes of the bodies, sent once, and their places at each moment."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.ground_height import floor_height, ground_height
 from warpbots.surfaces.skin import Skin, loose
+from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
+from warpbots.view.flat_matter import OUTLINE
 from warpbots.view.mesh_bodies import seen_twice
-from warpbots.view.palette import GROUND, GROUND_EDGE, PAPER
+from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER
 from warpbots.view.picture import radii
 from warpbots.view.raster import LIGHT
 from warpbots.view.rigid_bodies import BodyPoses, RigidSurface
@@ -20,8 +22,9 @@ from warpbots.view.ruler import tick_distance, upright_edge
 from warpbots.view.shadow import DARKNESS
 from warpbots.view.upright_view import FIELD, UPRIGHT, filling, in_view, perspective, smallest_aspect, upright
 
-__all__ = ["BrowserScene", "DrawnMesh", "DrawnMoment"]
+__all__ = ["BrowserScene", "DrawnLine", "DrawnMesh", "DrawnMoment"]
 
+_OUTLINE_WIDTH, _CABLE_WIDTH = 1.6, 2.4  # of lines [pixels]
 _ABOVE = 0.001  # height of lines above the floor, so that they are seen, relative to the size of the view
 
 
@@ -49,12 +52,31 @@ class DrawnMesh:
     normals: np.ndarray | None = None
 
 
+class DrawnLine(NamedTuple):
+    """A line through consecutive vertices of a `DrawnMoment`, which is drawn in front of everything.
+
+    Attributes:
+        first: Index of the first vertex; the line is shown if this vertex is.
+        count: Number of vertices.
+        closed: Whether the line leads back to its first vertex.
+        color: Red, green and blue in [0, 1].
+        width: Width [pixels].
+    """
+
+    first: int
+    count: int
+    closed: bool
+    color: tuple[float, ...]
+    width: float
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class DrawnMoment:
     """The places of all bodies at one moment, in a frame whose third axis points upwards.
 
     Attributes:
-        vertices: Vertices of all soft meshes, and then all particles [m], shape (n, 3), float32.
+        vertices: Vertices of all soft meshes, waypoints of all cables, and then all particles [m], shape (n, 3),
+            float32.
         colors: Their colours, shape (n, 4), uint8. The last number is 0 for those that are not shown: vertices of torn
             faces, and particles below intact skin.
         position: Origins of the frames of all rigid bodies and then all obstacles [m], shape (k, 3), float32.
@@ -75,6 +97,7 @@ class BrowserScene:
         soft: Meshes of the soft bodies.
         rigid: Meshes of the rigid bodies, in the order of `Scene.rigid`, and of the obstacles; None for invisible ones.
         radius: Radii of the particles [m], shape (n_particles,).
+        lines: Outlines of flat bodies, and cables.
         camera: The first view in the browser.
     """
 
@@ -106,7 +129,9 @@ class BrowserScene:
         alone = np.ones(len(matter.position), dtype=bool) if self._flat else loose(matter)
         self._alone = np.flatnonzero(alone)
         self.radius = radii(matter)[self._alone]
+        self._routes = cable_routes(scene, matter)
         self.soft, self._used = self._soft_meshes()
+        self.lines = self._lines()
         self.rigid = [
             DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices, s.normals) if len(s.faces) else None
             for s in solids
@@ -153,6 +178,23 @@ class BrowserScene:
             first += len(used)
         return made, nodes
 
+    def _lines(self) -> list[DrawnLine]:
+        """Outlines of flat bodies, whose vertices come first in their meshes, and cables, after all soft meshes."""
+        made, first = [], 0
+        for skin in self._skins if self._flat else ():
+            color = tuple(OUTLINE * c for c in self.scene.colors[skin.body])
+            ends = np.flatnonzero(skin.faces[:, 1] < skin.faces[:, 0])
+            starts = np.append(0, ends[:-1] + 1)
+            for a, b in zip(starts, ends, strict=True):
+                made.append(DrawnLine(first + int(skin.faces[a, 0]), int(b - a + 1), True, color, _OUTLINE_WIDTH))
+            first += len(skin.owner) + len(skin.members)
+        if not self._flat:
+            first = sum(len(skin.owner) for skin in self._skins) + sum(map(len, self._used))
+        for route in self._routes.values():
+            made.append(DrawnLine(first, len(route), False, INK, _CABLE_WIDTH))
+            first += len(route)
+        return made
+
     def _obstacles(self, poses: BodyPoses) -> list[DrawnMesh | None]:
         around = dataclasses.replace(self.camera, box=self.ground)
         made: list[DrawnMesh | None] = []
@@ -179,6 +221,7 @@ class BrowserScene:
         shown = np.ones(len(position), dtype=bool)
         parts = [self._skin(skin, position, shown, colors) for skin in self._skins]
         parts += [(position[nodes], colors[nodes], np.ones(len(nodes), dtype=bool)) for nodes in self._used]
+        parts += [(position[k], colors[k], np.ones(len(k), dtype=bool)) for k in self._routes.values()]
         parts.append((position[self._alone], colors[self._alone], shown[self._alone]))
         x, color, visible = (np.concatenate(values) for values in zip(*parts, strict=True))
         rgba = np.concatenate([np.clip(color, 0.0, 1.0), visible[:, None]], axis=1)
@@ -231,6 +274,7 @@ class BrowserScene:
                 }
                 for m in self.rigid
             ],
+            "lines": [line._asdict() for line in self.lines],
             "obstacles": len(self.scene.obstacles),
             "particles": len(self.radius),
             "grid": len(self._grid),

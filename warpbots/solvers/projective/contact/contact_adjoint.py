@@ -9,8 +9,9 @@ displacements, and the adjoint displacements of the nodes in rows, and the gradi
     a* = U u* + phi* X n + P lambda,   n* += phi* X^T a,   X* = a (slope phi* n + K n*)^T + (dn, da)^T (n*, a*)
 
 and U* = X* + a u*^T. The last term of a* is the work of the contact force in the adjoint displacements. The distance
-that a rigid pair keeps may follow from its distance at the start n . (X^T a - u), and from the compression of its skin
-c n . lambda (`pairs.to_keep`): then parts of the gradient of phi join those of u, n and lambda.
+that a rigid pair keeps may follow from the compression of its skin c n . lambda (`pairs.to_keep`): then a part of the
+gradient of phi joins those of n and lambda. It may also follow from the distance at the start, which has a gradient
+with respect to the start positions alone.
 
 For a solid with the pose (R, p), the displacement h (b + W (y - p)) of its surface at y is subtracted from u, where b
 includes the velocity of the surface relative to the solid. With the gradient y* = slope phi* n + K n* at y = X^T a,
@@ -28,7 +29,7 @@ from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, Co
 from warpbots.solvers.projective.contact.coulomb_law import gap_vector, law
 from warpbots.solvers.projective.contact.pair_arrays import PairArrays, obstacle_side
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
-from warpbots.solvers.projective.contact.pairs import ends_of
+from warpbots.solvers.projective.contact.pairs import ends_of, start_distance
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.nodes import packed
 
@@ -181,12 +182,9 @@ def contact_of(contacts: ContactArrays, g: Geometry, U: _rows, lam: _vec, k: int
 @wp.func
 def with_kept(by: ContactAtEnd, c: ContactAtEnd, follows: _vec2):
     """The gradients of a contact, with that of the distance that it keeps, whose derivatives are `follows`."""
-    by_start = follows[0] * by.distance
     by_skin = follows[1] * by.distance * c.skin
-    by.displacement += by_start * c.normal
-    by.normal += by_start * c.displacement - by_skin * c.lam
+    by.normal -= by_skin * c.lam
     by.lam -= by_skin * c.normal
-    by.distance -= by_start
     return by
 
 
@@ -330,10 +328,15 @@ def adj_contacts_kernel(
     _nu, by_all = wp.grad(contact_force)(at(adjoint, j), contact)
     by = with_kept(by_all, contact, contacts.follows[k])
     X_adj = pull_back(g, contact.normal, by, U @ by.displacement + P @ lam)
+    by_start = contacts.follows[k][0] * by.distance
+    toward = _vec()
+    start_weight = _vec4()
+    if g.kind > 0 and contacts.follows[k][0] != real(0.0):
+        _start, toward, start_weight = start_distance(pairs, x, w, w * pairs.capacity + c - topology.solids)
     for q in range(4):
         node = contacts.node[k][q]
         if node >= 0:
-            wp.atomic_add(x_adj_out, w * topology.nodes + node, X_adj[q])
+            wp.atomic_add(x_adj_out, w * topology.nodes + node, X_adj[q] - by_start * start_weight[q] * toward)
             wp.atomic_add(u_adj_out, w * topology.stride + node, packed(X_adj[q] + g.weight[q] * by.displacement))
     if g.kind == 0 and poses_adj_out.position:
         y = wp.vec3d()

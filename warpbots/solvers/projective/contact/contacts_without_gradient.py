@@ -13,7 +13,7 @@ from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, Co
 from warpbots.solvers.projective.contact.coulomb_law import skin_of
 from warpbots.solvers.projective.contact.pair_arrays import HELD, PairArrays
 from warpbots.solvers.projective.contact.pair_geometry import plane_of
-from warpbots.solvers.projective.contact.pairs import displacements_of, ends_of, to_keep
+from warpbots.solvers.projective.contact.pairs import ends_of, start_distance, to_keep
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
@@ -56,19 +56,33 @@ def end_planes_kernel(
     phi = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
     contacts_out.normal[k] = n
     contacts_out.end_weight[k] = weight
-    ua, ub, uc, ud = displacements_of(pairs, z, w, pairs.node[m])
-    way = wp.dot(n, weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud)
+    start, _direction, _weight = start_distance(pairs, x, w, m)
     yielded = wp.dot(n, at(z, w * topology.stride + topology.first + first + p)) * skin_of(topology, pairs.node[m])
-    keep, follows = to_keep(pairs, h, pairs.node[m], phi, way, yielded)
+    keep, follows = to_keep(pairs, h, pairs.node[m], start, yielded)
     contacts_out.distance[k] = phi - keep
     contacts_out.follows[k] = follows
 
 
 @wp.func
-def plane_change(pairs: PairArrays, contacts: ContactArrays, m: int, k: int):
-    """Change of the plane of pair m, contact k, after its last update: of its normal or weights [1]."""
-    off = wp.length(contacts.end_weight[k] - pairs.weight[m])
-    return wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
+def plane_change(
+    topology: ContactTopology, pairs: PairArrays, contacts: ContactArrays, first: int, z: wp.array[NODE], w: int, p: int
+):
+    """Change of the plane of pair p after its last update, of its normal or weights [1], and its force [N].
+
+    The change is infinite for a frozen plane; it is 0 without a force, which does not depend on the plane then.
+    """
+    k = w * topology.contacts + first + p
+    m = w * pairs.capacity + p
+    change = real(0.0)
+    force = real(0.0)
+    if contacts.listed[k] == 1:
+        force = wp.length(at(z, w * topology.stride + topology.first + first + p))
+    if force > real(0.0):
+        off = wp.length(contacts.end_weight[k] - pairs.weight[m])
+        change = wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
+        if pairs.kind[m] == HELD:
+            change = real(wp.inf)
+    return change, force
 
 
 @wp.kernel(enable_backward=False)
@@ -83,24 +97,10 @@ def detached_kernel(
     # work
     contacts: ContactArrays,
     # out
-    first_out: wp.array[int],
     progress_out: IterationState,
 ):
-    """Mark the adjoint of a world as not converged if a pair with a contact force has such a plane at the end `z`.
-
-    The slot of the first of these pairs is written to `first_out`.
-    """
+    """Mark the adjoint of a world as not converged if a pair with a contact force has such a plane at the end `z`."""
     w, p = wp.tid()
-    k = w * topology.contacts + first + p
-    if contacts.listed[k] == 0:
-        return
-    lam = at(z, w * topology.stride + topology.first + first + p)
-    if wp.dot(lam, lam) == real(0.0):
-        return
-    m = w * pairs.capacity + p
-    change = real(wp.inf)
-    if pairs.kind[m] != HELD:
-        change = plane_change(pairs, contacts, m, k)
-    if not (change <= loose):
+    change, force = plane_change(topology, pairs, contacts, first, z, w, p)
+    if force > real(0.0) and not (change <= loose):
         progress_out.found[w] = 0
-        wp.atomic_min(first_out, w, p)

@@ -12,6 +12,8 @@ from warpbots.solvers.projective.contact.contact_arrays import (
 )
 from warpbots.solvers.projective.contact.coulomb_law import acts, skin_of
 from warpbots.solvers.projective.contact.pair_arrays import (
+    HELD,
+    NEAREST,
     NONE,
     PairArrays,
     clearance_of,
@@ -21,13 +23,23 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     one_is_rigid,
     one_is_soft,
 )
+from warpbots.solvers.projective.contact.pair_geometry import nearest, pair_geometry
 from warpbots.solvers.projective.elements.element import at
 
-__all__ = ["displacements_of", "ends_of", "evaluate_pairs_kernel", "friction_of", "starts_of", "to_keep"]
+__all__ = [
+    "displacements_of",
+    "ends_of",
+    "evaluate_pairs_kernel",
+    "friction_of",
+    "start_distance",
+    "starts_of",
+    "to_keep",
+]
 
 _vec, _vec2 = vector(3), vector(2)
 _FRICTION = wp.constant(CODES["friction"])
-_NEAR, _KEPT = wp.constant(real(0.5)), wp.constant(real(0.25))  # of rigid bodies that touch [clearances]
+_KEPT = wp.constant(real(0.25))  # distance that rigid bodies keep that touch when a step begins [clearances]
+_NEAR, _FAR = wp.constant(real(0.4)), wp.constant(real(0.6))  # where it rises to the clearance [clearances]
 _PARTING = wp.constant(real(0.1))  # time in which rigid bodies would part by the clearance [s]
 _MOST = wp.constant(real(0.4))  # that the skin between two rigid bodies yields [distances that they keep]
 _LEAST = wp.constant(real(0.01))  # what they part by in any step, above the tolerance [clearances]
@@ -84,12 +96,36 @@ def friction_of(pairs: PairArrays, w: int, i: wp.vec4i):
 
 
 @wp.func
-def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: real, yielded: real):
+def start_distance(pairs: PairArrays, x: wp.array[_vec], w: int, m: int):
+    """Distance of the sides of pair m when the step begins [m], and its derivative: a direction and weights.
+
+    It is measured at the plane of the pair, or along its shortest connection, as they were then: the plane at the end
+    of the step may have turned. A point that comes around an edge begins on the other side of the plane.
+    """
+    a, b, c, d = starts_of(pairs, x, w, pairs.node[m])
+    kind = pairs.kind[m]
+    n = pairs.normal[m]
+    weight = pairs.weight[m]
+    if kind < HELD:
+        side = kind
+        if kind > NEAREST:
+            side = kind - NEAREST
+        else:
+            n, weight, _holds = pair_geometry(kind, real(1.0), a, b, c, d)
+        if kind > NEAREST or wp.dot(n, n) == real(0.0):
+            weight = nearest(side, a, b, c, d)
+            n = wp.normalize(weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
+    distance = wp.dot(n, weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
+    return wp.abs(distance), wp.sign(distance) * n, weight
+
+
+@wp.func
+def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, start: real, yielded: real):
     """Distance that a pair keeps without load at the end of a step of length h [m], and how it follows from its start.
 
     A rigid body that begins nearer to another body than half the clearance, such as face to face, keeps a quarter of
-    it, and parts slowly until then: at the clearance at once, a step of 1 ms would throw them apart at 0.3 m/s. Two
-    soft surfaces yield.
+    it, and parts slowly until then: at the clearance at once, a step of 1 ms would throw them apart at 0.3 m/s. Around
+    half the clearance the distance rises steadily from a quarter to all of it. Two soft surfaces yield.
 
     A rigid and a soft surface that are so near may also be pressed together by a load that compresses their skin. Then
     they keep the distance at which the step began: if they approached each other by what the skin yields, they would
@@ -102,25 +138,26 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, apart: real, way: rea
         pairs: The pairs.
         h: Length of the step [s].
         i: Nodes of the pair.
-        apart: Distance at the end of the step [m].
-        way: Increase of the distance in the step [m].
+        start: Distance when the step begins [m].
         yielded: Compression of the skin by the present force [m].
 
     Returns:
-        The distance, and its derivatives with respect to the distance at the start and to `yielded`.
+        The distance, and its derivatives with respect to `start` and to `yielded`.
     """
     clearance = clearance_of(pairs, i)
     keep = clearance
     follows = _vec2()
-    start = apart - way
-    if one_is_rigid(pairs, i) and start < _NEAR * clearance:
+    if one_is_rigid(pairs, i) and start < _FAR * clearance:
         more = clearance * wp.clamp(real(h) / _PARTING, _LEAST, _KEPT)
-        keep = wp.clamp(start + more, more, _KEPT * clearance)
-        if more < keep and keep < _KEPT * clearance:
+        keep = wp.min(start + more, _KEPT * clearance)
+        if keep < _KEPT * clearance:
             follows[0] = real(1.0)
+        if start > _NEAR * clearance:
+            follows[0] = (real(1.0) - _KEPT) / (_FAR - _NEAR)
+            keep = _KEPT * clearance + follows[0] * (start - _NEAR * clearance)
         if one_is_soft(pairs, i) and start + yielded > keep:
-            keep = start + yielded
-            follows = _vec2(real(1.0), real(1.0))
+            keep = wp.min(start + yielded, clearance)
+            follows = wp.where(keep < clearance, _vec2(real(1.0), real(1.0)), _vec2())
     most = _MOST * keep
     if one_is_rigid(pairs, i) and not one_is_soft(pairs, i) and yielded > real(0.5) * most:
         part = real(0.5) * most / yielded  # of the skin: it yields by most (1 - part / 2)
@@ -174,11 +211,10 @@ def evaluate_pairs_kernel(
     normal = pairs.normal[m]
     end = weight[0] * (a + at(f, s + i[0])) + weight[1] * (b + at(f, s + i[1]))
     end += weight[2] * (c + at(f, s + i[2])) + weight[3] * (d + at(f, s + i[3]))
-    way = weight[0] * (at(z, s + i[0]) + at(f, s + i[0])) + weight[1] * (at(z, s + i[1]) + at(f, s + i[1]))
-    way += weight[2] * (at(z, s + i[2]) + at(f, s + i[2])) + weight[3] * (at(z, s + i[3]) + at(f, s + i[3]))
     lam = at(z, s + topology.first + first + p)
     yielded = wp.dot(normal, lam) * skin_of(topology, i)
-    keep, follows = to_keep(pairs, h, i, wp.dot(normal, end), wp.dot(normal, way), yielded)
+    start, _direction, _weight = start_distance(pairs, x, w, m)
+    keep, follows = to_keep(pairs, h, i, start, yielded)
     phi = wp.dot(normal, end) - keep
     contacts_out.node[k] = i
     contacts_out.weight[k] = weight
