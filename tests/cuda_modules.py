@@ -22,13 +22,14 @@ from warpbots.solvers.articulated.contact_list import list_kernel
 from warpbots.solvers.articulated.penetration import depth_kernel
 from warpbots.solvers.mpm.shared_grid import planes_kernel
 from warpbots.solvers.projective.contact.few_contacts import adj_solve_few_kernel, solve_few_kernel
+from warpbots.solvers.projective.contact.sticking_contacts import adj_solve_sticking_kernel, solve_sticking_kernel
 from warpbots.solvers.projective.iterate.block_cholesky import down_kernel
 from warpbots.solvers.projective.iterate.sparse_cholesky import solve_kernel
 
 OTHERS = (
     depth_kernel, _mesh_distance, nearest_kernel, list_kernel, solve_kernel, down_kernel, miss_kernel, meet_kernel,
     _change_kernel(law_of("neo_hookean"), 3), planes_kernel(3), _count_overlaps, _write_overlaps,
-    begin_kernel, end_kernel, solve_few_kernel, adj_solve_few_kernel,
+    begin_kernel, end_kernel, solve_few_kernel, adj_solve_few_kernel, solve_sticking_kernel, adj_solve_sticking_kernel,
 )  # fmt: skip
 """Kernels that no such step launches: of messages, meshes and checks of laws, of threads and numbers of a CPU, and
 of larger bodies."""

@@ -22,11 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {
     "chainqueen_arm_length": "float32", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
-    "chainqueen_identification": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
+    "chainqueen_epochs": "float32", "chainqueen_fracture": "float32", "chainqueen_identification": "float32",
+    "chainqueen_laws": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
-    "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
-    "diffhand_compare": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_topologies": "float32",
+    "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_lattices": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
+    "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
     "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
     "softbody_memory": "float32", "softbody_octopus": "float32",
@@ -63,8 +64,10 @@ LONG = {
     "cronos_gait",
     "cronos_robots",
     "diffhand_compare",
+    "diffhand_designs",
     "diffhand_gripper",
     "diffhand_minima",
+    "diffhand_sizes",
     "diffhand_topologies",
     "softbody_cloth",
     "softbody_fish",
@@ -74,7 +77,7 @@ LONG = {
 }
 """Scripts that take more than a few seconds."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
-NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
+NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
     "mujoco_batch": ["mujoco"],
@@ -193,6 +196,23 @@ def test_script_of_a_paper(name, computed, start, tmp_path):
         trimesh.creation.cylinder(0.019, 0.178).export(tmp_path / "truthCylinder-Deformed.obj")
         words = [str(tmp_path)]
     assert start(BENCHMARKS / "papers" / f"{name}.py", *words)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chainqueen_biped",
+        "chainqueen_laws",
+        "diffhand_compare",
+        pytest.param("diffhand_gripper", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")
+def test_stored_results_are_played_finer(name, start):
+    """Each row of the table has the result as it was found, in half the step and on the finer grid."""
+    require(NEEDS.get(name, []))
+    rows = [line for line in start(BENCHMARKS / "papers" / f"{name}.py", "--refine").splitlines() if "%" in line]
+    assert rows and all(row.count("|") == 5 for row in rows)
 
 
 def test_every_script_of_a_paper_is_started():

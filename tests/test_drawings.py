@@ -56,7 +56,9 @@ def test_every_file_has_its_code_and_is_shown():
     assert sorted(path.stem for path in FOLDER.glob("*.svg")) == NAMES
     pages = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
     pages += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tutorials").glob("*.ipynb"))
-    assert not [name for name in NAMES if f"drawings/{name}.svg)" not in pages]
+    pages += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tutorials" / "labs").glob("*.py"))
+    shown = {name for name in NAMES if f"drawings/{name}.svg)" in pages or f"pictures/{name}.png)" in pages}
+    assert set(NAMES) == shown
 
 
 def test_tutorials_show_drawings_beside_them():

@@ -39,6 +39,14 @@ def test_cells_are_short(cells):
         assert cell["cell_type"] == "markdown" or robot or len(lines) <= LONGEST, text(cell)
 
 
+def test_exercises_say_their_level(cells):
+    """By hand, some lines, or an experiment: one to three stars."""
+    questions = [text(cell) for cell in cells if text(cell).startswith("**Exercise")]
+    assert questions
+    for number, question in enumerate(questions, 1):
+        assert re.match(rf"\*\*Exercise {number}\*\* ★{{1,3}} [A-Z`]", question), question
+
+
 def test_outputs_need_no_kernel_and_no_network(cells):
     """No widget, which every viewer would prefer to the stored output, and no output on stderr."""
     for output in outputs(cells):

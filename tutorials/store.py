@@ -30,7 +30,7 @@ def store(path: Path) -> None:
 def _about_compilation(output: nbformat.NotebookNode) -> bool:
     """Whether an output only says how long kernels were compiled on this machine."""
     text = output.get("text", "") or output.get("data", {}).get("text/plain", "")
-    return text.startswith("warpbots: preparing") and text.count("\n") <= 1
+    return text.startswith("warpbots: first run of kernels") and text.count("\n") <= 1
 
 
 if __name__ == "__main__":

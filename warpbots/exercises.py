@@ -5,6 +5,7 @@ calls `check`. Graders such as nbgrader give a cell its points unless the cell r
 `check` raises unless the answer is right, and all messages during the check, including warnings, go to stdout.
 """
 
+import ast
 import contextlib
 import dis
 import inspect
@@ -15,6 +16,8 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import warp as wp
 
 from warpbots.numerics import native_messages
 
@@ -69,12 +72,13 @@ def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
         elif parameter.default is inspect.Parameter.empty:
             raise WrongAnswer(f"{exercise}: {name} is not defined; run the cells above first")
         if _is_open(answers.get(name, 0)):
-            raise WrongAnswer(f"{exercise}: no answer yet; replace the three dots after `{name} =`")
+            where = f"in `{name}`" if isinstance(answers[name], wp.Kernel) else f"after `{name} =`"
+            raise WrongAnswer(f"{exercise}: no answer yet; replace the three dots {where}")
     return answers
 
 
 def _is_open(answer: Any) -> bool:
-    """Whether an answer is still a placeholder: three dots, None, dots in a list, or a function without a body."""
+    """Whether an answer is a placeholder: dots, None, a list or a kernel with dots, or a function without a body."""
     match answer:
         case None | types.EllipsisType():
             return True
@@ -86,6 +90,8 @@ def _is_open(answer: Any) -> bool:
             steps = [step for step in dis.get_instructions(answer) if step.opname not in ("RESUME", "NOP")]
             nothing = (None, ...)
             return all(s.opname.startswith(("LOAD_CONST", "RETURN")) and s.argval in nothing for s in steps)
+        case wp.Kernel():  # Warp cannot compile dots
+            return any(isinstance(n, ast.Constant) and n.value is ... for n in ast.walk(answer.adj.tree))
     return False
 
 

@@ -11,6 +11,7 @@ on a GPU. Writes ``chainqueen_biped.png`` and film strips beside this file.
 import time
 
 import numpy as np
+import refined
 import torch
 from chainqueen_common import KILO, curves, film, options, sized, wb
 
@@ -59,10 +60,25 @@ def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajecto
         return -np.array(history.loss), seconds, before, motion()
 
 
+def refine(sim: wb.Simulation) -> None:
+    """Play the stored gait again, finer."""
+    control = refined.kept("chainqueen_biped")["control"][:STEPS]
+
+    def play(how: refined.Refinement) -> float:
+        finer = refined.again(sim, how, "dx")
+        start = finer.center_of_mass(finer.state())
+        return float((finer.center_of_mass(finer.rollout(control, STEPS).final) - start)[0, 0])
+
+    refined.table({"biped with cables": play}, 0.75)
+
+
 def main() -> None:
     """Print the row of the table, and draw the figures."""
     chosen = options(__doc__, seeds=3)
     sim, runs = biped(chosen.device), []
+    if chosen.refine:
+        refine(sim)
+        return
     print(sim.model.summary(), f"{sim.substeps} substeps")
     for seed in range(chosen.seeds):
         distances, seconds, before, after = learn(sim, seed)
@@ -73,6 +89,7 @@ def main() -> None:
             flush=True,
         )
         if seed == 0:
+            refined.keep("chainqueen_biped", control=after.control[0])
             film("chainqueen_biped_before", before, chosen.out)
             film("chainqueen_biped_after", after, chosen.out)
     curves("chainqueen_biped", {"distance": runs}, "distance [m]")

@@ -9,14 +9,16 @@ result printed in the paper is a gait that is nearly 50 % better with all three 
 > nu. Writes ``chainqueen_codesign.png`` and film strips beside this file.
 """
 
+import functools
 import itertools
 import math
 import time
 from pathlib import Path
 
 import numpy as np
+import refined
 import torch
-from chainqueen_common import KILO, curves, film, in_processes, options, sized, wb
+from chainqueen_common import KILO, curves, film, in_processes, keep_walk, options, sized, stored_walk, wb
 from scipy.stats import t
 
 STEPS = sized(200, 4)
@@ -49,9 +51,14 @@ def designed(sim: wb.Simulation, subset: tuple[str, ...]) -> tuple[dict[str, tor
     return fields, {name: wb.Unknown(fields[name], low, high, scale=high - low) for name, low, high in chosen}
 
 
+def controller(sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
+    """The perceptron that drives the pressures."""
+    return wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=seed)
+
+
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
     """Learn from a seed; return the distances of all iterations [m], and the motion of the best iteration."""
-    policy = wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=seed)
+    policy = controller(sim, seed)
     start = sim.center_of_mass(sim.state())[0, 0].item()
     fields, unknowns = designed(sim, subset)
 
@@ -67,8 +74,27 @@ def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.nd
         iterations=ITERATIONS,
         progress=False,
     )
+    if seed == 0 and len(subset) in (0, len(FIELDS)):
+        keep_walk(stored_name(subset), sim, policy, fields)
     with torch.no_grad():
         return -np.array(history.loss), sim.rollout(policy, STEPS, **fields)
+
+
+def stored_name(subset: tuple[str, ...]) -> str:
+    """Name of the stored gait, of control alone or with all fields."""
+    return f"chainqueen_codesign_{'designed' if subset else 'control'}"
+
+
+def refine(sim: wb.Simulation) -> None:
+    """Play the stored gaits again, finer."""
+
+    def play(how: refined.Refinement, name: str) -> float:
+        finer = refined.again(sim, how, "dx")
+        walk = stored_walk(name, finer, controller(finer), STEPS)
+        return float((walk.final.position[0, :, 0] - walk.start.position[0, :, 0]).mean())
+
+    subsets = (), tuple(FIELDS)
+    refined.table({named(s): functools.partial(play, name=stored_name(s)) for s in subsets}, 0.75)
 
 
 def run(device: str | None, subset: tuple[str, ...], seed: int, out: Path | None) -> tuple[np.ndarray, float]:
@@ -102,6 +128,9 @@ def main() -> None:
     """Print the table, and draw the figures."""
     chosen = options(__doc__, seeds=5)
     print(biped(chosen.device).model.summary(), flush=True)
+    if chosen.refine:
+        refine(biped(chosen.device))
+        return
     subsets = [subset for size in range(len(FIELDS) + 1) for subset in itertools.combinations(FIELDS, size)]
     jobs = list(itertools.product(subsets, range(chosen.seeds)))
     found = in_processes(run, [(chosen.device, *job, chosen.out) for job in jobs], chosen.processes)

@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from scipy.spatial import cKDTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import refined
 from fast import figures, sized
 
 import warpbots as wb
@@ -32,7 +35,7 @@ KILO = 1000.0
 
 
 def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.Namespace:
-    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--out``, and some of `names`."""
+    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--out``, ``--refine``, some of `names`."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
         parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
@@ -40,6 +43,7 @@ def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.N
     parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    refined.option(parser)
     return parser.parse_args()
 
 
@@ -93,3 +97,22 @@ def film(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         wb.usd.write(out / f"{name}.usda", motion)
+
+
+def keep_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, fields: Mapping[str, torch.Tensor]) -> None:
+    """Store a controller and the fields of the matter that were found with it."""
+    of = {f"policy.{key}": value for key, value in policy.state_dict().items()}
+    of |= {f"field.{key}": value for key, value in fields.items()}
+    refined.keep(name, position=sim.model.matter.position, **of)
+
+
+def stored_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, steps: int) -> wb.Trajectory[Any]:
+    """Play a stored controller, which replaces the values of `policy`.
+
+    Each particle has the values of the stored fields at the particle that was nearest at rest.
+    """
+    stored = refined.kept(name)
+    policy.load_state_dict({key.partition(".")[2]: v for key, v in stored.items() if key.startswith("policy.")})
+    nearest = cKDTree(stored["position"].numpy()).query(sim.model.matter.position)[1]
+    fields = {key.partition(".")[2]: v[..., nearest] for key, v in stored.items() if key.startswith("field.")}
+    return sim.rollout(policy, steps, **fields)

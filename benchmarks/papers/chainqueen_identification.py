@@ -32,7 +32,7 @@ SEARCH, ADAM = sized((40, 50), (2, 2))
 LEVEL = 0.9
 
 
-def finger(device: str | None) -> wb.Simulation:
+def finger(device: str | None, worlds: int = SEQUENCES) -> wb.Simulation:
     """Simulation of the finger, with a world for each sequence; g = 2 in the paper's units, as for its arms."""
     box = wb.shapes.Box((0.25, 0.0), (0.35, 0.4))
     material = wb.Material(20 * KILO, 0.3, KILO)
@@ -44,7 +44,9 @@ def finger(device: str | None) -> wb.Simulation:
     scene = wb.Scene(
         [wb.SoftBody("finger", box, material)], cables, [table], gravity=(0.0, -2.0), domain=((-0.1, 0.0), (0.7, 0.55))
     )
-    return wb.Simulation(scene, wb.MPM(dx=0.025), dt=1e-2, substeps=4, worlds=SEQUENCES, device=device)
+    return wb.Simulation(
+        scene, wb.MPM(dx=0.025), dt=1e-2, substeps=4, worlds=worlds, device=device, checkpoints=wb.Checkpoints.all()
+    )
 
 
 def signals() -> torch.Tensor:
@@ -65,11 +67,17 @@ def signals() -> torch.Tensor:
 
 
 class Experiment:
-    """The simulated finger with a camera that tracks particles."""
+    """The simulated finger with a camera that tracks particles.
 
-    def __init__(self, device: str | None):
-        """Build the finger, and choose the particles to track."""
-        self.sim, self.control = finger(device), signals()
+    Attributes:
+        sim: The simulation.
+        control: Control signals of the sequences that are simulated, shape (worlds, keyframes, 2).
+        tracked: Indices of the particles that are tracked.
+    """
+
+    def __init__(self, device: str | None, worlds: int = SEQUENCES):
+        """Build the finger, and choose the particles to track; `worlds` sequences are simulated at once."""
+        self.sim, self.control = finger(device, worlds), signals()[:worlds]
         count = len(self.sim.model.matter)
         self.tracked = torch.linspace(0, count - 1, min(TRACKED, count)).round().long()
         shapes = {name: torch.ones_like(self.sim.parameter(name)) for name, _ in FIELDS.values()}

@@ -11,6 +11,7 @@ strips beside this file.
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import tempfile
 import time
@@ -18,9 +19,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import refined
 import torch
 from chainqueen_codesign import interval
-from chainqueen_common import KILO, curves, film, in_processes, options, sized, wb
+from chainqueen_common import KILO, curves, film, in_processes, keep_walk, options, sized, stored_walk, wb
 
 from warpbots.contact import sampled_surface
 
@@ -77,6 +79,10 @@ class Walker:
     def simulation(self, device: str | None) -> wb.Simulation:
         """Simulation of the robot by MPM; rollouts keep all states for the gradient, which is the fastest schedule."""
         return wb.Simulation(self.scene(), wb.MPM(dx=self.dx), self.dt, device=device, checkpoints=wb.Checkpoints.all())
+
+    def controller(self, sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
+        """The perceptron that drives the pressures."""
+        return wb.controllers.MLP(sim, wb.observers.Clusters(7, "robot"), clock=self.clock, seed=seed)
 
 
 def rhino() -> wb.Scene:
@@ -138,13 +144,13 @@ def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
     return place[0, 0]
 
 
-def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
-    """Learn from a seed.
+def learn(walker: Walker, name: str, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
+    """Learn from a seed, and store the gait of the first seed.
 
     Returns the distances of all iterations [m], without the cost of the signals, and the motions before and after.
     """
     sim = walker.simulation(device)
-    policy = wb.controllers.MLP(sim, wb.observers.Clusters(7, "robot"), clock=walker.clock, seed=seed)
+    policy = walker.controller(sim, seed)
 
     def loss() -> torch.Tensor:
         walk = sim.rollout(policy, walker.steps)
@@ -156,6 +162,8 @@ def learn(walker: Walker, device: str | None, seed: int) -> tuple[np.ndarray, wb
         lr=walker.lr, max_norm=0.1, scheduler=lambda adam: torch.optim.lr_scheduler.ExponentialLR(adam, walker.decay)
     )
     history = wb.minimize(loss, policy, method, iterations=walker.iterations, progress=False)
+    if seed == 0:
+        keep_walk(f"chainqueen_{name}", sim, policy, {})
     with torch.no_grad():
         return -np.array(history.loss), before, sim.rollout(policy, walker.steps)
 
@@ -168,7 +176,7 @@ def run(
     Returns the distances of all iterations, the distances before and after [m], and the CPU time [s].
     """
     began = time.process_time()
-    distances, *motions = learn(walker, device, seed)
+    distances, *motions = learn(walker, name, device, seed)
     seconds = time.process_time() - began
     before, after = (distance(motion.simulation, motion).item() for motion in motions)
     if seed == 0:
@@ -178,8 +186,18 @@ def run(
     return distances, before, after, seconds
 
 
+def play(how: refined.Refinement, walker: Walker, name: str, device: str | None) -> float:
+    """Play a stored gait again, finer; return the distance [m]."""
+    sim = refined.again(walker.simulation(device), how, "dx")
+    return distance(sim, stored_walk(f"chainqueen_{name}", sim, walker.controller(sim), walker.steps)).item()
+
+
 def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namespace) -> None:
-    """Let all walkers learn from all seeds, print the table, and draw the curves to a file."""
+    """Let all walkers learn from all seeds, print the table, and draw the curves to a file; or refine stored gaits."""
+    if chosen.refine:
+        plays = {n: functools.partial(play, walker=walkers[n], name=n, device=chosen.device) for n in chosen.names}
+        refined.table(plays, 0.75)
+        return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
     work = [(walkers[name], name, chosen.device, seed, chosen.out) for name, seed in jobs]
     found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))

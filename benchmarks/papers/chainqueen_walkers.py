@@ -10,6 +10,7 @@ optimised by themselves under MPM are then run under masses and springs and unde
 ``chainqueen_walkers.png`` and film strips beside this file.
 """
 
+import functools
 import itertools
 import math
 import time
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import refined
 import torch
 from chainqueen_codesign import FIELDS, designed, interval
-from chainqueen_common import KILO, curves, film, in_processes, options, sized, wb
+from chainqueen_common import KILO, curves, film, in_processes, keep_walk, options, sized, stored_walk, wb
 
 LEGS = {"quadruped": 4, "hexapod": 6, "octoped": 8}
 LEG = 0.1
@@ -99,8 +101,9 @@ def run(
     distances, policy, fields = learn(sim, subset, seed)
     seconds = time.perf_counter() - began
     if seed == 0:
+        keep_walk(stored_name(robot, subset), sim, policy, fields)
         with torch.no_grad():
-            film(f"chainqueen_{robot}_{'designed' if subset else 'control'}", sim.rollout(policy, STEPS, **fields), out)
+            film(stored_name(robot, subset), sim.rollout(policy, STEPS, **fields), out)
     others = {} if subset else play(policy, LEGS[robot], device)
     text = "".join(f", {name} {d:.3f} m" for name, d in others.items())
     print(
@@ -110,10 +113,33 @@ def run(
     return distances, others, seconds
 
 
+def stored_name(robot: str, subset: tuple[str, ...]) -> str:
+    """Name of a gait and of its film strip."""
+    return f"chainqueen_{robot}_{'designed' if subset else 'control'}"
+
+
+def refine(robots: list[str], subsets: list[tuple[str, ...]], device: str | None) -> None:
+    """Play the stored gaits again, finer."""
+
+    def play(how: refined.Refinement, robot: str, subset: tuple[str, ...]) -> float:
+        finer = refined.again(simulation(LEGS[robot], wb.MPM(dx=LEG / 3.0), device), how, "dx")
+        policy = wb.controllers.MLP(finer, clock=CLOCK)
+        return float(distance(finer, stored_walk(stored_name(robot, subset), finer, policy, STEPS)))
+
+    plays = {
+        f"{robot}{', designed' * bool(s)}": functools.partial(play, robot=robot, subset=s)
+        for robot, s in itertools.product(robots, subsets)
+    }
+    refined.table(plays, 0.75)
+
+
 def main() -> None:
     """Print the tables, and draw the figures."""
     chosen = options(__doc__, seeds=3, names=LEGS)
     subsets = [(), tuple(FIELDS)]
+    if chosen.refine:
+        refine(chosen.names, subsets, chosen.device)
+        return
     jobs = list(itertools.product(chosen.names, subsets, range(chosen.seeds)))
     found = dict(
         zip(jobs, in_processes(run, [(chosen.device, *j, chosen.out) for j in jobs], chosen.processes), strict=True)

@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
-from diffhand_hands import SCENES
+import refined
+from diffhand_hands import SCENES, finger, flip_scene
 from diffhand_tasks import TASKS, Task
 from fast import FAST, figures, sized
 
@@ -177,6 +178,21 @@ def strip(task: Task, result: dict, path: Path) -> None:
         wb.view.film_strip(sim.rollout(torch.tanh(controls), task.intervals), frames=5, goal=task.goals).save(path)
 
 
+def refine() -> None:
+    """Play the stored Flip Box again; the measure is the angle of the box, less what it is beyond 90 degrees."""
+    (best,) = json.loads(Path(__file__).with_name("diffhand_flip.json").read_text())["flip"]["several starts"]
+    controls, factors = (torch.tensor(best[name], dtype=torch.float64) for name in ("controls", "factors"))
+    task = TASKS["flip"]()
+
+    def play(how: refined.Refinement) -> float:
+        hand = finger(density=round(how.cells**-2))
+        sim = wb.Simulation(flip_scene(hand, factors), task.sim.solver, task.sim.dt, how.steps * task.sim.substeps)
+        angle = sim.rollout(torch.tanh(controls[: task.intervals]), task.intervals).final.q[0, -1]
+        return 90.0 - abs(90.0 - float(torch.rad2deg(angle)))
+
+    refined.table({"Flip Box, several starts": play}, 0.5, "degrees")
+
+
 def main() -> None:
     """Run the named tasks, or all tasks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -185,7 +201,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=sized([0, 1, 2, 3, 4], [0]))
     parser.add_argument("--episodes", type=int, default=sized(900, 40), help="of the last three methods")
     parser.add_argument("--json", type=Path, help="results; what is there already is kept")
+    refined.option(parser)
     options = parser.parse_args()
+    if options.refine:
+        refine()
+        return
     kept = options.json is not None and options.json.exists()
     found: dict[str, dict[str, list[dict]]] = json.loads(options.json.read_text()) if kept else {}
     for name in options.tasks or TASKS:

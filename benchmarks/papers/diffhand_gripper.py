@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+import refined
 from diffhand_grasp import (
     CM,
     DESIGN,
@@ -295,6 +296,18 @@ def compare(
     return results
 
 
+def refine() -> None:
+    """Play the stored design again; the measure is the height of the diamond after 600 steps."""
+    moves = 1e-3 * torch.as_tensor(np.loadtxt(Path(__file__).with_name(DESIGN), delimiter=",")).reshape(2, -1, 3)
+
+    def play(how: refined.Refinement) -> float:
+        fineness = round(1.0 / how.cells)
+        bodies = fingers(sized(32, 8) * fineness, sized(300, 40) * fineness**2)
+        return judge(Gripper.of(bodies, how.steps * STEPS), moves)["height"][-1]
+
+    refined.table({"free-form gripper": play}, 0.5, "cm")
+
+
 def main() -> None:
     """Run the named searches, or all searches."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -303,7 +316,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first start")
     parser.add_argument("--longer", type=int, default=sized(10, 1), help="how many times more episodes CMA-ES gets")
     parser.add_argument("--json", type=Path, help="where to write all results")
+    refined.option(parser)
     options = parser.parse_args()
+    if options.refine:
+        refine()
+        return
     starts = range(options.first, options.first + options.starts)
     bodies = fingers(sized(32, 8), sized(300, 40))
     grippers = {"cage": Gripper.of(bodies), "mesh": Gripper.of(tuple(map(FreeMesh, bodies)))}

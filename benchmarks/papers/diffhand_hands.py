@@ -28,11 +28,18 @@ PART = 2.8 * CM
 """Side of the cube that is put there [m]."""
 
 
-def finger(locked: bool = False) -> Assembly:
-    """The finger of one palm and three phalanges; its palm and the length of its tip are not designed."""
-    spread, bend, bone = knuckle(points=(24, 24)), joint(points=(24, 24)), phalanx()
+def finger(locked: bool = False, density: int = 1) -> Assembly:
+    """The finger of one palm and three phalanges; its palm and the length of its tip are not designed.
+
+    Args:
+        locked: Whether the knuckle does not turn.
+        density: Factor of the numbers of contact points.
+    """
+    pair = (24 * density, 24 * density)
+    spread, bend, bone = knuckle(points=pair), joint(points=pair), phalanx(points=57 * density)
     spread = spread.locked() if locked else spread
-    return Assembly(chain(palm(points=16), spread, bend, bone, bend, bone, bend, bone, tip()), ("palm.*", "tip.length"))
+    parts = palm(points=16 * density), spread, bend, bone, bend, bone, bend, bone, tip(points=54 * density)
+    return Assembly(chain(*parts), ("palm.*", "tip.length"))
 
 
 def two_fingers() -> Assembly:
@@ -68,11 +75,17 @@ def reach_scene(hand: Assembly, factors=None) -> wb.Scene:
     return wb.Scene(bodies, motors, gravity=(0.0, 0.0, 0.0), joints=[fixed, *joints], name="finger_reach")
 
 
-def flip_scene(hand: Assembly, factors=None) -> wb.Scene:
-    """Flip Box: a finger whose palm moves in the x-z plane, and a heavy box on a hinge on the floor."""
+def flip_scene(hand: Assembly, factors=None, side: float = SIDE) -> wb.Scene:
+    """Flip Box: a finger whose palm moves in the x-z plane, and a heavy box on a hinge on the floor.
+
+    Args:
+        hand: The finger.
+        factors: Its scale factors; None for the nominal shape.
+        side: Edge of the box [m].
+    """
     bodies, joints = _hand(hand, factors)
-    corners = np.array([(x, y, z) for x in (0.0, SIDE) for y in (-SIDE / 2, SIDE / 2) for z in (0.0, SIDE)])
-    solid = wb.shapes.Box((0.0, -SIDE / 2, 0.0), (SIDE, SIDE / 2, SIDE))
+    corners = np.array([(x, y, z) for x in (0.0, side) for y in (-side / 2, side / 2) for z in (0.0, side)])
+    solid = wb.shapes.Box((0.0, -side / 2, 0.0), (side, side / 2, side))
     box = wb.RigidBody("box", solid, 1000.0, position=HINGE, points=wb.Cloud(corners, CM * CM))
     upright = ((1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 1.0, 0.0))
     base = wb.Joint("base", "planar", None, "palm", rotation=upright, damping=10.0)

@@ -13,7 +13,10 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = Path(__file__).resolve().parents[2] / "tutorials"
-PICTURES = {"07_gradients": 3, "08_identification": 2, "09_codesign": 2, "12_hybrid": 6}
+PICTURES = {
+    "04_mpm": 1, "05_projective_dynamics": 7, "07_gradients": 3, "08_identification": 2, "09_codesign": 2,
+    "12_hybrid": 6, "13_learning": 3,
+}  # fmt: skip
 """Which of a notebook's stored pictures is shown; by default the last one."""
 SIZE = (400, 260)  # at most [pixels]
 

@@ -11,6 +11,16 @@ def names(path):
     return path.stem
 
 
+def changed(lab, name, answer):
+    """An answer: itself, or the solution of a question with a part replaced."""
+    if isinstance(answer, str):
+        return answer
+    right, other = answer
+    solution = solution_of(lab, name)
+    assert right in solution
+    return solution.replace(right, other)
+
+
 @pytest.mark.parametrize("path", LABS, ids=names)
 def test_a_lab_has_goals_a_drawing_and_an_open_question(path):
     lab = source.read(path)
@@ -30,13 +40,11 @@ def test_a_lab_tells_right_from_wrong(path, tmp_path):
     folder = tmp_path / "submitted"
     for student in ("ada", "bob", "carl"):
         hand_in(folder, lab, student, submission(lab, student))
-    hand_in(folder, lab, "wrong", submission(lab, "wrong", WRONG[lab.name]))
+    wrong, units = (
+        {name: changed(lab, name, answer) for name, answer in answers[lab.name].items()} for answers in (WRONG, UNITS)
+    )
+    hand_in(folder, lab, "wrong", submission(lab, "wrong", wrong))
     hand_in(folder, lab, "blank", submission(lab, "blank", dict.fromkeys(questions(lab))))
-    units = {}
-    for name, (right, other) in UNITS[lab.name].items():
-        answer = solution_of(lab, name)
-        assert right in answer
-        units[name] = answer.replace(right, other)
     hand_in(folder, lab, "unit", submission(lab, "unit", units))
     grades = {one.student: one for one in grade.grade(folder, lab, timeout=120.0)}
     full = {question.name: question.points for question in lab.questions if not question.open}

@@ -1,4 +1,7 @@
-"""Answers that are wrong, by lab and question: a wrong idea, and the right one in a wrong unit."""
+"""Answers that are wrong, by lab and question: a wrong idea, and the right one in a wrong unit.
+
+A pair is the part of the solution that is replaced, and its replacement.
+"""
 
 WRONG = {
     "01_springs_and_time": {
@@ -6,10 +9,29 @@ WRONG = {
         "steps_per_period": "steps_per_period = 10",
         "length_of": "def length_of(record):\n    return 1.0",
     },
+    "02_lattices": {
+        "moduli": ("2 * diagonal", "diagonal"),
+        "beam_edge": "beam_edge = 12 * weight * (2 * math.pi * tone * (40 * a) ** 2 / 1.8751**2 / (4 * a)) ** 2",
+        "strain": "strain = 2 * math.radians(goal) * strip_height / strip_length",
+        "angle": "angle = math.degrees(math.asin(1 / wanted))",
+    },
+    "03_material_point_method": {
+        "p2g": ("A = m * C[p] - ", "A = m * C[p] + "),
+        "g2p": ("4.0 / (dx * dx) * B", "B"),
+        "move_grid": ("momentum[i, j] / mass[i, j]", "momentum[i, j]"),
+        "simulate": ("        mass.zero_()\n", ""),
+        "longest_step": "longest_step = cell / math.sqrt(modulus / density) / 10",
+    },
     "04_gradients_and_traps": {
         "taylor_order": "def taylor_order(f, gradient, x, direction):\n    return 2.0",
         "loss": "loss = wrong_loss",
         "checkpoints": "k = length // 2\ntimes = 2.0",
+    },
+    "05_identification": {
+        "fit": ("found.interval()", "found.value[:, None] + found.deviation[:, None] * np.array([-1.0, 1.0])"),
+        "coverage": ("torch.tensor(1.96 * factor / 2**0.5)", "torch.tensor(1.96 / 2**0.5)"),
+        "twin": ("density, c", "density, c * other_density / density"),
+        "force": "force = 1.0",
     },
     "06_air": {
         "pressure": "pressure = 0.3 * modulus",
@@ -48,9 +70,28 @@ UNITS = {
         "largest_step": ("return 2.0 / fastest", "return 2.0e3 / fastest"),  # ms
         "length_of": ("(2 * math.pi * f)", "f"),  # Hz for rad/s
     },
+    "02_lattices": {
+        "moduli": ("return edge", "return 1e-3 * edge"),  # N/mm
+        "beam_edge": ("2 * math.pi * tone", "tone"),  # rad/s for Hz
+        "strain": ("strain *= goal", "strain *= 100 * goal"),  # per cent
+        "angle": ("math.degrees(theta", "(theta"),
+    },
+    "03_material_point_method": {
+        "p2g": ("* dx - x[p]", "- x[p] / dx"),  # cells
+        "g2p": ("* dx - x[p]", "- x[p] / dx"),
+        "move_grid": ("dt * gravity", "100.0 * dt * gravity"),  # cm
+        "simulate": ("gravity, friction", "100.0 * gravity, friction"),
+        "longest_step": ("short, long = safe, 6 * safe", "short, long = 1e3 * safe, 6e3 * safe"),  # ms
+    },
     "04_gradients_and_traps": {
         "taylor_order": ("log10", "log"),
         "loss": ("(stretch - 0.2)", "(100 * stretch - 20.0)"),  # cm
+    },
+    "05_identification": {
+        "fit": ("return found.value, found", "return 1e-3 * found.value, 1e-3 * found"),  # kPa
+        "coverage": ("np.mean(inside", "100 * np.mean(inside"),  # per cent
+        "twin": ("return modulus", "return 1e-3 * modulus"),
+        "force": ("force = 3.0", "percent *= 1e-2\nforce = 3.0"),
     },
     "06_air": {
         "pressure": (
@@ -79,4 +120,4 @@ UNITS = {
         "price": ("samples for samples", "samples / 480 for samples"),  # rounds
     },
 }
-"""The part of a solution that is replaced, and its replacement. Answers without a unit are left out."""
+"""Answers without a unit are left out."""

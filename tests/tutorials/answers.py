@@ -22,6 +22,7 @@ ANSWERS = {
         ("five_hertz = (2 * math.pi * 5) ** 2 * m1 * m2 / (m1 + m2)", "five_hertz = k / 2"),
         ("mode = 2", "mode = 0"),
         ("rise = 2.0", "rise = 2**1.5"),
+        ("force = 4e3 * 0.05 / 2", "force = 4e3 * 0.05"),
     ],
     "03_solvers": [
         (
@@ -30,6 +31,7 @@ ANSWERS = {
         ),
         ('softer = ratio["projective"] * E', "softer = E"),
         ("more_steps = 2", "more_steps = 4"),
+        ("leverage = tendon(0.02)[2] / by_formula", "leverage = 2.0"),
     ],
     "04_mpm": [
         ("growth = 4", "growth = 2"),
@@ -37,6 +39,7 @@ ANSWERS = {
             'E = sim.parameter("youngs_modulus").requires_grad_()\nsim.rollout(None, 20, youngs_modulus=E).final.position[..., 1].mean().backward()\nslope = E.grad.sum().item()',
             "slope = 0.0",
         ),
+        ("tallest = 2e3 / 3**0.5 / 9810", "tallest = 1e3 / 9810 / 2"),
     ],
     "05_projective_dynamics": [
         ("percent = 100 / 120", "percent = 3 / 16"),
@@ -45,6 +48,7 @@ ANSWERS = {
             "sag_of_arm = sim.rollout(None, 60).final.q[0, 0].rad2deg()\nhold = (-sag_of_arm / rise).item()",
             "hold = 0.0",
         ),
+        ("gauge = 101325", "gauge = 2 * 101325"),
     ],
     "06_articulated": [
         (
@@ -84,7 +88,7 @@ ANSWERS = {
     "10_hands": [
         ('free = "knuckle.height"', 'free = "knuckle.width"'),
         ("growth = 1.5**5", "growth = 1.5**3"),
-        ("handle = 9", "handle = 7"),
+        ("topologies = 6", "topologies = 5"),
         ("mass_in_grams = 14.9 * 1.5 * 0.8", "mass_in_grams = 14.9 * 1.5 * 0.8**2"),
     ],
     "11_swimmers": [
@@ -96,5 +100,14 @@ ANSWERS = {
         ("carried = (mass_of_ball + 2 * mass_of_mat) * g", "carried = (mass_of_ball + mass_of_mat) * g"),
         ("five = 0.06 + (5.0 - way(push(torch.tensor(0.06)))) / by_gradient[0]", "five = 0.05"),
         ("press = 0.019 * g / (2 * 0.6)", "press = 0.019 * g / 0.6"),
+    ],
+    "13_learning": [
+        ("half_life = 0.02 * torch.tensor(0.5).log().item() / torch.tensor(gamma).log().item()", "half_life = 34.3"),
+        ("share = gamma**20", "share = 1 - gamma**20"),
+        (
+            "def gait(seen):\n    phase = torch.tensor([[4.29], [1.92]])\n    back, front = phase.cos() * seen[:, -2] + phase.sin() * seen[:, -1]\n    return 0.73 * torch.stack([back, -back, front, -front], dim=1)",
+            "def gait(seen):\n    return torch.zeros(len(seen), 4)",
+        ),
+        ("lag = 360 * 0.04 / 0.4", "lag = 0.2 * torch.pi"),
     ],
 }

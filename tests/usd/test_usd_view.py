@@ -146,7 +146,9 @@ def test_a_mesh_of_the_user_keeps_its_colour(tmp_path):
 
 def test_there_is_nothing_of_that_name(tmp_path):
     sim = designed("mpm")
-    with pytest.raises(ValueError, match="color must be one of activation, stress, strain, youngs_modulus, .*, got 'friction'"):
+    with pytest.raises(
+        ValueError, match="color must be one of activation, stress, strain, youngs_modulus, .*, got 'friction'"
+    ):
         usd.write(tmp_path / "walk.usda", sim.rollout(None, 1), color="friction")
     with pytest.raises(ValueError, match="color='activation' needs soft bodies"):
         usd.write(tmp_path / "walk.usda", designed("articulated").rollout(None, 1), color="activation")

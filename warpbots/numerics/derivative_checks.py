@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import warp as wp
 
+from warpbots.numerics.devices import warp_device
 from warpbots.numerics.launch import launch
 from warpbots.numerics.scalars import matrix, precision, real, real_numpy
 
@@ -157,7 +158,7 @@ def evaluated(kernel: wp.Kernel, F: np.ndarray, k: np.ndarray, s: np.ndarray, T:
         for a, kind in zip((F, k, s, T), kinds, strict=False)
     ]
     written = [wp.zeros(len(F), dtype=kind, device="cpu") for kind in kinds[4:]]
-    launch(kernel, len(F), given, written, wp.get_device("cpu"))
+    launch(kernel, len(F), given, written, warp_device("cpu"))
     return [a.numpy().astype(float) for a in written]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import warp as wp
 
+from warpbots.numerics import warp_device
 from warpbots.scene import Scene
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.motion_parameters import MotionParameters, motion_parameters
@@ -35,7 +36,7 @@ def obstacle_poses(
     Returns:
         Rotations R, shape (worlds, n_obstacles, 3, 3), and positions p [m], shape (worlds, n_obstacles, 3).
     """
-    worlds, device = len(time), wp.get_device("cpu")
+    worlds, device = len(time), warp_device("cpu")
     frames = MovingFrames(scene, worlds, device)
     parameters = motion_parameters(scene, worlds, device)
     parameters |= {name: device_array(value, device, wp.float64) for name, value in (values or {}).items()}

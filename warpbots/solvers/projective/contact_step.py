@@ -21,6 +21,7 @@ from warpbots.solvers.projective.contact import (
     merge,
     node_contact,
     pairs,
+    sticking_contacts,
 )
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, ContactTopology
 from warpbots.solvers.projective.contact.contacts_without_gradient import loosest
@@ -82,6 +83,7 @@ class ContactStep:
         """Find closed contacts with obstacles in worlds in which `where` is 1, and request a search for pairs there."""
         if self._sizes.contacts:
             self._matrix.compliance.missing.zero_()
+            self._arrays.sticking.ready.zero_()
         if self._sizes.solid_contacts:
             inputs = [self._topology, self._model.obstacles, *self._surfaces, where, self._x, self._points.velocity]
             each, outputs = self._each(self._sizes.contact_points), [self._arrays.contacts]
@@ -106,8 +108,9 @@ class ContactStep:
         """Write the correction of the contact forces, after the correction of displacements."""
         self._evaluate(active, z, f)
         self._respond(active, transposed=False)
-        few, many = few_contacts.solve_few_kernel, contact_force_solver.gauss_seidel_kernel
-        self._solve((contact_lists.list_kernel, few, many), active, z, [], f)
+        few, sticking = few_contacts.solve_few_kernel, sticking_contacts.solve_sticking_kernel
+        many = contact_force_solver.gauss_seidel_kernel
+        self._solve((contact_lists.list_kernel, few, sticking, many), active, z, [], f)
         if self._workspace.static_friction:
             inputs = [active, z, f, self._arrays.coupling, self._matrix.rotation, self._matrix.normals]
             inputs.append(self._matrix.iteration.islands)
@@ -129,8 +132,11 @@ class ContactStep:
             if_then(contacts.any, again)
 
     def _solve(self, kernels: tuple[wp.Kernel, ...], active: wp.array, z: wp.array, seed: list, f: wp.array) -> None:
-        """List the active contacts, and solve for their forces: a few together, many one after the other."""
-        listing, few, many = kernels
+        """List the active contacts, and solve for their forces: a few together, many one after the other.
+
+        Between these, many contacts are solved for together where all but a few stick.
+        """
+        listing, few, sticking, many = kernels
         if not self._sizes.contacts:
             return
         contacts, columns, lanes = self._arrays.contacts, self._matrix.compliance, lanes_of(self._device)
@@ -140,11 +146,16 @@ class ContactStep:
             launch(contact_lists.count_kernel, parts, [self._topology, active], [contacts], self._device)
         launch(listing, parts, [self._topology, active, z, *seed], [contacts, f], self._device)
         each = (*self._each(columns.side), lanes)
-        launch(contact_force_solver.mutual_kernel, each, [self._topology, lanes, contacts], [columns], self._device)
+        inputs = [self._topology, lanes, contacts, self._arrays.sticking.ready]
+        launch(contact_force_solver.mutual_kernel, each, inputs, [columns], self._device)
         system, inputs = self._arrays.forces, [self._workspace.scaling, active, z, columns]
         outputs = [self._arrays.coupling, self._matrix.rotation, self._matrix.normals, contacts, f]
         if system.side and not self._workspace.static_friction:  # breaking away is a jump of the law
             launch(few, self._model.worlds, [self._topology, *inputs], [system, *outputs], self._device)
+            if self._arrays.sticking.side and self._matrix.normals.count == 0:
+                coupled = [self._arrays.coupling, self._matrix.rotation, contacts]
+                inputs_of, outputs_of = [self._topology, *inputs, *coupled], [self._arrays.sticking, system, f]
+                launch(sticking, self._model.worlds, inputs_of, outputs_of, self._device)
         inputs.append(system.solved)
         launch(many, self._each(lanes), [self._topology, lanes, *inputs], outputs, self._device, lanes)
 
@@ -266,8 +277,9 @@ class ContactStep:
 
     def solve_adjoint_forces(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write the correction of the adjoint forces, after the correction of adjoint displacements."""
-        few, many = few_contacts.adj_solve_few_kernel, contact_force_solver.adj_gauss_seidel_kernel
-        self._solve((contact_lists.adj_list_kernel, few, many), active, z, [self._workspace.seed], f)
+        few, sticking = few_contacts.adj_solve_few_kernel, sticking_contacts.adj_solve_sticking_kernel
+        many = contact_force_solver.adj_gauss_seidel_kernel
+        self._solve((contact_lists.adj_list_kernel, few, sticking, many), active, z, [self._workspace.seed], f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
         """Like `follow`, for the adjoint at the end `u`."""

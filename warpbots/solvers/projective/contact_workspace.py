@@ -10,6 +10,7 @@ from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.body_boxes import FAR, BodyBoxes
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
 from warpbots.solvers.projective.contact.few_contacts import FEW, ForceSystem
+from warpbots.solvers.projective.contact.sticking_elimination import JOINTS, STICKING, StickingArrays
 from warpbots.solvers.projective.contact.surface_search import BoxTree, SurfaceSearch
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 
@@ -88,8 +89,25 @@ class ContactWorkspace:
         system.response, system.matrix, system.change = (
             self._zeros(n, wp.float64) for n in (size * size, size * (size + 1), size)
         )
+        system.entry, system.q = self._zeros(system.side, int), self._zeros(system.side, wp.vec3d)
         system.solved = self._zeros(1, int)
         return system
+
+    @functools.cached_property
+    def sticking(self) -> StickingArrays:
+        """Contacts that stick, which are eliminated; without room where contacts are never solved for together."""
+        sizes, few, sticking = self.topology.sizes, self.forces.side, StickingArrays()
+        sticking.side = n = min(sizes.contacts, STICKING) if few else 0
+        sticking.joints = j = min(sizes.freedom + 3 * len(self.topology.components), JOINTS) if few else 0
+        width = few + 3 * j + 7  # rows are padded to a multiple of eight
+        counts = {"given": n * n, "factor": n * n, "solution": n * width, "right": 4 * n, "reply": 3 * (n + few) * j}
+        counts |= {"row": width, "way": 3 * few * j, "joint": j * (2 * j + 3 * few), "y": 2 * j}
+        counts |= {"kept": 1, "ready": 1}
+        for name, variable in StickingArrays.vars.items():
+            if name not in ("side", "joints"):
+                setattr(sticking, name, self._zeros(counts.get(name, n), variable.type.dtype))
+        sticking.kept.fill_(-1)
+        return sticking
 
     @functools.cached_property
     def search(self) -> SurfaceSearch:

@@ -8,7 +8,7 @@ import warp as wp
 from scipy.sparse import csc_matrix
 
 from warpbots.meshing.fitted import samples
-from warpbots.numerics import launch_all, real, real_numpy
+from warpbots.numerics import launch_all, real, real_numpy, warp_device
 from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo, SoftBody, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
@@ -56,7 +56,7 @@ def at_start(scene: Scene) -> Scene:
     if all(j.start is None or np.allclose(j.start, JOINTS[j.kind].zero, atol=1e-12) for j in scene.joints):
         return scene
     bodies = tuple(dataclasses.replace(b, points=0) for b in scene.rigid)
-    skeleton = build_articulated(Scene(bodies, joints=scene.joints), 1, wp.get_device("cpu"), _SAMPLES, _ROUNDING)
+    skeleton = build_articulated(Scene(bodies, joints=scene.joints), 1, warp_device("cpu"), _SAMPLES, _ROUNDING)
     launch_all(poses(skeleton, skeleton.workspace.at_rest(Articulated().state(skeleton))), skeleton.device)
     links = skeleton.workspace.links
     frames = zip(links.body_position.numpy(), links.body_rotation.numpy(), strict=True)

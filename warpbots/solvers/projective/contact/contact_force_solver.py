@@ -1,6 +1,7 @@
 """Solves for the forces of all contacts of a world by the Gauss-Seidel method, one contact after the other.
 
-A few contacts on a CPU have been solved for together before (`few_contacts`).
+On a CPU a few contacts, and many of which most stick, have been solved for together before (`few_contacts`,
+`sticking_contacts`).
 """
 
 import warp as wp
@@ -43,13 +44,17 @@ def mutual_kernel(
     lanes: int,
     # work
     contacts: ContactArrays,
+    ready: wp.array[int],
     # out
     compliance_out: ComplianceArrays,
 ):
-    """Write the compliances between contacts that matter couples, which are symmetric, if there is room for them."""
+    """Write the compliances between contacts that matter couples, which are symmetric, if there is room for them.
+
+    In an adjoint they stay the same, and are `ready` after the first time.
+    """
     w, i, lane = wp.tid()
     count = contacts.count[w][0]
-    if i >= count or count > compliance_out.side:
+    if i >= count or count > compliance_out.side or ready[w] == 1:
         return
     first = w * topology.contacts
     square = w * compliance_out.side * compliance_out.side
@@ -120,10 +125,12 @@ def gauss_seidel_kernel(
     Contacts that move only with bones are solved together, and again if other contacts have moved joints since then.
     """
     w, lane = wp.tid()
-    swept = contacts_out.count[w][0]
+    swept = int(contacts_out.count[w][0])
     borne = contacts_out.count[w][1]
     if active[w] == 0 or done[w] == 1 or swept + borne == 0:
         return
+    if done[w] == 2:
+        swept = 0  # contacts that matter couples have been solved for, and no joint moves them
     first = w * topology.contacts
     start = w * topology.stride + topology.first
     rest(coupling_out, rotation_out, normals_out, w, lane, lanes)
@@ -186,10 +193,12 @@ def adj_gauss_seidel_kernel(
 ):
     """Solve nu = sum a_k a + L^T nu for nu of all contacts, one after the other, and write the changes of nu."""
     w, lane = wp.tid()
-    swept = contacts_out.count[w][0]
+    swept = int(contacts_out.count[w][0])
     borne = contacts_out.count[w][1]
     if active[w] == 0 or done[w] == 1 or swept + borne == 0:
         return
+    if done[w] == 2:
+        swept = 0  # contacts that matter couples have been solved for, and no joint moves them
     first = w * topology.contacts
     start = w * topology.stride + topology.first
     rest(coupling_out, rotation_out, normals_out, w, lane, lanes)

@@ -26,7 +26,10 @@ from warpbots.solvers.projective.elements.free_normals import NormalArrays
 from warpbots.solvers.projective.elements.nodes import packed
 from warpbots.solvers.projective.iterate.compliance import ComplianceArrays
 
-__all__ = ["FEW", "ForceSystem", "adj_solve_few_kernel", "solve_few_kernel"]
+__all__ = [
+    "FEW", "ForceSystem", "adj_solve_few_kernel", "change_of", "find_adjoint_changes", "find_changes",
+    "solve_few_kernel",
+]  # fmt: skip
 
 FEW = 32
 """Number of contacts of a world up to which they are solved for together: the time grows with its cube."""
@@ -43,13 +46,18 @@ class ForceSystem:
     response: K, row by row [m/N], shape (worlds * (3 side)^2,).
     matrix: Derivative of F and, in the last column, -F, row by row, shape (worlds * 3 side * (3 side + 1),).
     change: d [N], shape (worlds * 3 side,).
-    solved: 1 for a world whose contacts have been solved for together, shape (worlds,).
+    entry: Entries in `ContactArrays.order` of the contacts that are solved for together, shape (worlds * side,).
+    q: Their q at d = 0 [m]; in the adjoint their sum a_k a, shape (worlds * side,).
+    solved: 1 for a world whose contacts have been solved for together, 2 if those that move only with bones are left,
+        shape (worlds,).
     """
 
     side: int
     response: wp.array[scalar]
     matrix: wp.array[scalar]
     change: wp.array[scalar]
+    entry: wp.array[int]
+    q: wp.array[vec3]
     solved: wp.array[int]
 
 
@@ -114,13 +122,13 @@ def write_equations(
     start = w * size_of(system)
     largest = scalar(0.0)
     for i in range(count):
-        c = contacts.order[first + i]
+        c = contacts.order[system.entry[w * system.side + i]]
         k = first + c
         lam = vec3(at(z, entry + c) + at(f, entry + c)) + change_of(system, w, i)
         own = scalar(contacts.own[k])
         beyond = own - scalar(contacts.skin[k])
         l, slope = on_skin(
-            vec3(contacts.gap[first + i]) + displacement(system, w, count, i) - beyond * lam,
+            system.q[w * system.side + i] + displacement(system, w, count, i) - beyond * lam,
             vec3(contacts.normal[k]), own, contacts.condition[k], scalar(contacts.friction[k]),
             scalar(contacts.extra[k]), contacts.closed[k],
         )  # fmt: skip
@@ -183,6 +191,66 @@ def clear_system(system: ForceSystem, w: int, size: int):
 
 
 @wp.func
+def take_all(contacts: int, gap: wp.array[_vec], system: ForceSystem, w: int, count: int):
+    """List all `count` active contacts of a world with their q."""
+    for i in range(count):
+        system.entry[w * system.side + i] = w * contacts + i
+        system.q[w * system.side + i] = vec3(gap[w * contacts + i])
+
+
+@wp.func
+def find_changes(
+    topology: ContactTopology, contacts: ContactArrays, system: ForceSystem, z: wp.array[NODE], f: wp.array[NODE],
+    w: int, count: int,
+):  # fmt: skip
+    """Write the changes of the forces of the listed contacts; 1 if they obey the law."""
+    clear_system(system, w, 3 * count)
+    enough = scalar(0.0)
+    for step in range(_STEPS):
+        largest = write_equations(topology, contacts, system, z, f, w, count)
+        if step == 0:
+            enough = _EXACT * largest
+        if largest <= enough:
+            return 1
+        if find_newton_step(system, w, 3 * count) == 0:
+            return 0
+    return 0
+
+
+@wp.func
+def find_adjoint_changes(
+    topology: ContactTopology, contacts: ContactArrays, system: ForceSystem, z: wp.array[NODE], f: wp.array[NODE],
+    w: int, count: int,
+):  # fmt: skip
+    """Write the changes of nu of the listed contacts; 1 if their equations are regular."""
+    clear_system(system, w, 3 * count)
+    size = 3 * count
+    first = w * topology.contacts
+    entry = w * topology.stride + topology.first
+    start = w * size_of(system)
+    response = w * 9 * system.side * system.side
+    for i in range(count):
+        c = contacts.order[system.entry[w * system.side + i]]
+        nu = vec3(at(z, entry + c) + at(f, entry + c))
+        L = wp.transpose(mat33(contacts.by_force[first + c]))
+        missing = system.q[w * system.side + i] + L @ nu - nu
+        for a in range(3):
+            row = start + (3 * i + a) * (size + 1)
+            for j in range(count):
+                m = response + (3 * i + a) * size + 3 * j
+                reply = vec3(system.response[m], system.response[m + 1], system.response[m + 2])
+                k = first + contacts.order[system.entry[w * system.side + j]]
+                reply = mat33(contacts.by_displacement[k]) @ reply
+                for b in range(3):
+                    system.matrix[row + 3 * j + b] = -reply[b]
+            for b in range(3):
+                system.matrix[row + 3 * i + b] = system.matrix[row + 3 * i + b] - L[a, b]
+            system.matrix[row + 3 * i + a] = system.matrix[row + 3 * i + a] + scalar(1.0)
+            system.matrix[row + size] = missing[a]
+    return find_newton_step(system, w, size)
+
+
+@wp.func
 def are_few(system: ForceSystem, count: wp.vec2i):
     """Whether the active contacts of a world are solved for together; not if some move only with bones."""
     return count[0] > 0 and count[0] <= system.side and count[1] == 0
@@ -215,18 +283,8 @@ def solve_few_kernel(
     write_response(
         topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, system_out, scaling[w], w, count,
     )  # fmt: skip
-    clear_system(system_out, w, 3 * count)
-    enough = scalar(0.0)
-    solved = int(0)
-    for step in range(_STEPS):
-        largest = write_equations(topology, contacts_out, system_out, z, f_out, w, count)
-        if step == 0:
-            enough = _EXACT * largest
-        if largest <= enough:
-            solved = 1
-            break
-        if find_newton_step(system_out, w, 3 * count) == 0:
-            break
+    take_all(topology.contacts, contacts_out.gap, system_out, w, count)
+    solved = find_changes(topology, contacts_out, system_out, z, f_out, w, count)
     system_out.solved[w] = solved
     if solved == 1:
         rest(coupling_out, rotation_out, normals_out, w, 0, 1)
@@ -268,31 +326,10 @@ def adj_solve_few_kernel(
     write_response(
         topology, contacts_out, compliance, coupling_out, rotation_out, normals_out, system_out, scaling[w], w, count,
     )  # fmt: skip
-    clear_system(system_out, w, 3 * count)
-    size = 3 * count
-    first = w * topology.contacts
+    take_all(topology.contacts, contacts_out.gap, system_out, w, count)
+    system_out.solved[w] = find_adjoint_changes(topology, contacts_out, system_out, z, f_out, w, count)
     entry = w * topology.stride + topology.first
-    start = w * size_of(system_out)
-    response = w * 9 * system_out.side * system_out.side
-    for i in range(count):
-        c = contacts_out.order[first + i]
-        nu = vec3(at(z, entry + c) + at(f_out, entry + c))
-        L = wp.transpose(mat33(contacts_out.by_force[first + c]))
-        missing = vec3(contacts_out.gap[first + i]) + L @ nu - nu
-        for a in range(3):
-            row = start + (3 * i + a) * (size + 1)
-            for j in range(count):
-                m = response + (3 * i + a) * size + 3 * j
-                reply = vec3(system_out.response[m], system_out.response[m + 1], system_out.response[m + 2])
-                reply = mat33(contacts_out.by_displacement[first + contacts_out.order[first + j]]) @ reply
-                for b in range(3):
-                    system_out.matrix[row + 3 * j + b] = -reply[b]
-            for b in range(3):
-                system_out.matrix[row + 3 * i + b] = system_out.matrix[row + 3 * i + b] - L[a, b]
-            system_out.matrix[row + 3 * i + a] = system_out.matrix[row + 3 * i + a] + scalar(1.0)
-            system_out.matrix[row + size] = missing[a]
-    system_out.solved[w] = find_newton_step(system_out, w, size)
     if system_out.solved[w] == 1:
         for i in range(count):
-            j = entry + contacts_out.order[first + i]
+            j = entry + contacts_out.order[system_out.entry[w * system_out.side + i]]
             f_out[j] = f_out[j] + packed(_vec(change_of(system_out, w, i)))

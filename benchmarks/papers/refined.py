@@ -1,0 +1,124 @@
+"""Refinement: a motion that a search has found is played again in half the step and on a finer grid, without a search.
+
+A script keeps the results of the searches of seed 0 in the folder ``stored`` beside this file. With ``--refine`` it
+searches for nothing: it plays these results as they were found, in half the step, and on the next finer grid or mesh,
+and prints the share of the result that each of these keeps. A gait that is right keeps all of it.
+"""
+
+import argparse
+import dataclasses
+import math
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fast import FAST
+
+import warpbots as wb
+
+__all__ = ["ENOUGH", "Refinement", "again", "keep", "kept", "option", "table"]
+
+FOLDER = Path(__file__).resolve().parent / "stored"
+"""Results of searches, a file each."""
+ENOUGH = 0.85
+"""Share below which a result belongs to its step or its grid."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Refinement:
+    """How much finer a motion is simulated than it was found.
+
+    Attributes:
+        steps: Factor of the number of time steps.
+        cells: Factor of the size of cells.
+    """
+
+    steps: int = 1
+    cells: float = 1.0
+
+
+Play = Callable[[Refinement], float]
+"""Plays a stored result again and returns its measure, of which more is better."""
+
+
+def option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--refine`` to a command line."""
+    parser.add_argument("--refine", action="store_true", help="play the stored results again, finer")
+
+
+def keep(name: str, **values: torch.Tensor | np.ndarray) -> None:
+    """Store what a search has found, in single precision; a test run stores nothing."""
+    if not FAST:
+        FOLDER.mkdir(exist_ok=True)
+        arrays = {key: torch.as_tensor(value).detach().cpu().numpy() for key, value in values.items()}
+        np.savez_compressed(FOLDER / f"{name}.npz", **{key: array.astype(np.float32) for key, array in arrays.items()})
+
+
+def kept(name: str) -> dict[str, torch.Tensor]:
+    """What `keep` has stored.
+
+    Raises:
+        FileNotFoundError: The search has not been run.
+    """
+    path = FOLDER / f"{name}.npz"
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no stored result; run the script without --refine first")
+    with np.load(path) as arrays:
+        return {key: torch.as_tensor(arrays[key]).to(torch.get_default_dtype()) for key in arrays.files}
+
+
+def again(sim: wb.Simulation, how: Refinement, cell: str) -> wb.Simulation:
+    """The same scene, with a finer grid and in shorter steps.
+
+    Args:
+        sim: The simulation with which the motion was found.
+        how: The refinement; on a finer grid steps are as long as its stability bound permits.
+        cell: Field of the solver with the size of cells, such as ``"dx"``.
+    """
+    solver: Any = sim.solver
+    if how.cells != 1.0:
+        solver = dataclasses.replace(solver, **{cell: how.cells * getattr(solver, cell)})
+        return wb.Simulation(sim.scene, solver, sim.dt, device=sim.model.device)
+    return wb.Simulation(sim.scene, solver, sim.dt, how.steps * sim.substeps, device=sim.model.device)
+
+
+def table(plays: Mapping[str, Play], cells: float, unit: str = "m") -> dict[str, tuple[float, float, float]]:
+    """Play all results again, print the table of the shares that they keep, and return the measures.
+
+    Args:
+        plays: The results by name.
+        cells: Factor of the size of cells on the finer grid or mesh.
+        unit: Unit of the measures.
+    """
+    print(f"| stored result | as found [{unit}] | in half the step | cells of {cells:g} times the size |")
+    print("|---|---|---|---|")
+    found = {}
+    for name, play in plays.items():
+        measures = tuple(_measure(play, how) for how in (Refinement(), Refinement(steps=2), Refinement(cells=cells)))
+        texts = [f"{m:.3f} ({_share(m / measures[0])})" for m in measures[1:]]
+        print("| " + " | ".join((name, f"{measures[0]:.3f}", *texts)) + " |", flush=True)
+        found[name] = measures
+    return found
+
+
+def _measure(play: Play, how: Refinement) -> float:
+    """The measure, or NaN if the simulation fails, whose reason is printed."""
+    try:
+        with torch.no_grad():
+            return play(how)
+    except wb.SimulationError as fault:
+        print(f"    {how}: {str(fault)[:160]}", flush=True)
+        return math.nan
+
+
+def _share(share: float) -> str:
+    if math.isnan(share):
+        return "fails"
+    return f"{100.0 * share:.0f} %" + (f", below {100.0 * ENOUGH:g} %" if share < ENOUGH else "")

@@ -1,0 +1,71 @@
+"""Stored results of the papers' experiments and the table of the shares that they keep when they are played finer."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import warpbots as wb
+
+PAPERS = Path(__file__).resolve().parents[1] / "benchmarks" / "papers"
+
+
+@pytest.fixture
+def refined(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(PAPERS), str(PAPERS.parent), *sys.path])
+    import refined
+
+    yield refined
+    sys.modules.pop("refined")
+
+
+def test_a_table_says_what_is_kept(refined, capsys):
+    """A result that depends on its step, one on its grid, and one whose finer motion fails."""
+
+    def fails(how):
+        if how.steps > 1:
+            raise wb.SimulationError("a body is torn")
+        return 1.0
+
+    plays = {"a": lambda how: 2.0 / how.steps, "b": lambda how: how.cells**0.1, "c": fails}
+    found = refined.table(plays, 0.5)
+    assert found["a"] == (2.0, 1.0, 2.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "| a | 2.000 | 1.000 (50 %, below 85 %) | 2.000 (100 %) |"
+    assert lines[3] == "| b | 1.000 | 1.000 (100 %) | 0.933 (93 %) |"
+    assert "a body is torn" in lines[4]
+    assert lines[5] == "| c | 1.000 | nan (fails) | 1.000 (100 %) |"
+
+
+def test_what_is_kept_is_read(refined, monkeypatch, tmp_path):
+    """As it was stored; without a file the message says which search is missing."""
+    monkeypatch.setattr(refined, "FOLDER", tmp_path)
+    monkeypatch.setattr(refined, "FAST", False)
+    refined.keep("gait", control=torch.linspace(0.0, 1.0, 5).requires_grad_(), place=np.eye(2))
+    kept = refined.kept("gait")
+    np.testing.assert_allclose(kept["control"].numpy(), np.linspace(0.0, 1.0, 5), atol=1e-7)
+    assert kept["place"].dtype == torch.get_default_dtype()
+    with pytest.raises(FileNotFoundError, match="run the script without --refine"):
+        refined.kept("another")
+
+
+def test_a_simulation_is_built_again_finer(refined):
+    scene = wb.Scene(
+        [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
+        domain=((-1.0, -1.0), (1.0, 1.0)),
+    )
+    sim = wb.Simulation(scene, wb.MPM(dx=0.1), 1e-2, 5)
+    assert refined.again(sim, refined.Refinement(), "dx").substeps == 5
+    assert refined.again(sim, refined.Refinement(steps=2), "dx").substeps == 10
+    finer = refined.again(sim, refined.Refinement(cells=0.5), "dx")
+    assert finer.solver.dx == 0.05
+    assert len(finer.model.matter) == 4 * len(sim.model.matter)
+
+
+def test_stored_results_are_whole(refined):
+    names = [path.stem for path in refined.FOLDER.glob("*.npz")]
+    assert "chainqueen_biped" in names
+    for name in names:
+        assert all(torch.isfinite(value).all() for value in refined.kept(name).values())
