@@ -117,7 +117,7 @@ UNITS = {
         "heights": ("uniform).item()", "uniform).item() * 100"),  # cm
     },
     "10_learning": {
-        "price": ("samples for samples", "samples / 480 for samples"),  # rounds
+        "price": ("samples for samples", "samples / 160 for samples"),  # rounds
     },
 }
 """Answers without a unit are left out."""
