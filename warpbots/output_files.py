@@ -7,13 +7,13 @@ import os
 import platform
 import re
 import shutil
-import signal
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+
+from warpbots.interrupts import interrupts_deferred
 
 __all__ = ["cache_folder", "is_same_file", "replacing", "protecting", "temporary_folder"]
 
@@ -160,7 +160,7 @@ def _replaced(paths: list[Path], temporary: list[Path]) -> Iterator[list[Path]]:
     """Replace `paths` by the `temporary` files if the block succeeds, and remove the temporary files in any case."""
     try:
         yield temporary
-        with _undisturbed():
+        with interrupts_deferred():
             for source, path in zip(temporary, paths, strict=True):
                 source.replace(path)
     except OSError as error:
@@ -170,7 +170,7 @@ def _replaced(paths: list[Path], temporary: list[Path]) -> Iterator[list[Path]]:
             raise _unwritten(paths[-1], refusal) from error
         raise
     finally:
-        with _undisturbed():
+        with interrupts_deferred():
             for path in temporary:
                 path.unlink(missing_ok=True)
 
@@ -191,22 +191,6 @@ def _refusal(paths: list[Path]) -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Defer Ctrl-C to the end of the block."""
-    if threading.current_thread() is not threading.main_thread():  # Python handles signals only there
-        yield
-        return
-    waiting: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if waiting:
-        raise KeyboardInterrupt
 
 
 def cache_folder(name: str) -> Path | None:

@@ -238,6 +238,8 @@ def main() -> None:
     parser.add_argument("--grip", action="store_true", help="find which activation of all arms lifts a load")
     parser.add_argument("--methods", nargs="*", default=["gradient", "CMA-ES"])
     asked = parser.parse_args()
+    if (asked.film or asked.usd) and len(asked.loads) != 1:
+        parser.error(f"--film and --usd hold the motion of one load: name one of {', '.join(LOADS)}")
     if asked.grip:
         for name in asked.loads or LOADS:
             print_grips(name)

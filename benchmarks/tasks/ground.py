@@ -37,14 +37,19 @@ import warpbots as wb  # noqa: E402
 
 STEP, PERIOD = 0.01, 0.4
 """Control interval and period of a gait [s]."""
-LEARN, TRY = sized((1.25, 3), (0.05, 0.05))
-"""Periods of a rollout for learning, and for the table."""
+LEARN = sized({"begin": (1.25, 1.25), "learn": (2.0, 0.5)}, {"begin": (0.05, 0.05), "learn": (0.1, 0.05)})
+"""Periods of a rollout for learning from stepping on the spot and then on each ground, and of a part of it: from one
+part to the next, gradients pass through the place of the trunk alone."""
+TRY = sized(3, 0.05)
+"""Periods of a rollout for the table."""
 SETTLE = sized(0.4, 0.02)
 """Time for which the robot stands before it walks [s]."""
 DEPTH, CELL, FINE = 0.08, 0.04, 0.032
 """Depth of a bed, and size of a cell for learning and for the check [m]."""
-NEAR, FAR = sized((0.3, 0.6), (0.0, 0.0))
+NEAR, FAR = sized((0.35, 0.6), (0.0, 0.0))
 """Ground in front of the robot for learning, and for the table [m]."""
+NARROW, WIDE = 0.24, 0.36
+"""Half the width of a bed for learning, and for the table [m]: a gait that is not steered drifts."""
 LARGEST = 0.12
 """Bound of every number of a gait [rad]."""
 ITERATIONS, RATE = {"begin": sized(10, 1), "learn": sized(5, 1)}, {"begin": 0.015, "learn": 0.007}
@@ -117,7 +122,7 @@ def course_of(file: Path, ground: str, length: float, cell: float = CELL, halves
 
 def scene_on(robot: wb.Scene, ground: str, length: float) -> wb.Scene:
     """The robot on a bed of sand or snow in a tray, on whose floor its feet would stand if they sank so deep."""
-    side = 0.2 if length <= NEAR else 0.36  # a gait that is not steered drifts
+    side = NARROW if length <= NEAR else WIDE
     low, high = (-0.28, -side, -DEPTH), (0.24 + length, side, 0.0)
     bed = wb.SoftBody("bed", wb.shapes.Box(low, high), MATERIALS[ground], friction=0.5, color=COLORS[ground])
     room = low, (*high[:2], 0.12)
@@ -151,6 +156,35 @@ def walk(course: Course, gait: torch.Tensor, periods: float) -> wb.Trajectory:
     return course.sim.rollout(control, steps, course.start, observe=lambda state: state.q)
 
 
+def walk_in_parts(course: Course, gait: torch.Tensor, periods: float, part: float) -> torch.Tensor:
+    """Joint coordinates of the same motion, shape (steps, coordinates); gradients end at the ends of parts.
+
+    Only the place of the trunk passes them on: it does not matter where a stride begins. Feet that slip and sink are
+    chaotic, and gradients through several strides grow a thousandfold.
+
+    Args:
+        course: The robot on a ground.
+        gait: The gait.
+        periods: Periods of the motion.
+        part: Periods of a part.
+    """
+    control = (targets(gait, round(periods * PERIOD / STEP)) / course.reach).to(course.start.time.dtype)
+    first, state, found = base_of(course), course.start, []
+    place = state.q[0, first : first + 3]
+    for own in control.split(round(part * PERIOD / STEP)):
+        motion = course.sim.rollout(own, len(own), state, observe=lambda state: state.q)
+        q = motion.observation[0]
+        moved = q[:, first : first + 3] - state.q[0, first : first + 3]
+        found.append(torch.cat([q[:, :first], place + moved, q[:, first + 3 :]], dim=1))
+        place, state = found[-1][-1, first : first + 3], motion.final.mapped(torch.Tensor.detach)
+    return torch.cat(found)
+
+
+def base_of(course: Course) -> int:
+    """First coordinate of the joint on which the trunk is free."""
+    return course.sim.model.robot.coordinates[next(j.name for j in course.sim.scene.joints if j.kind == "free")].start
+
+
 @dataclasses.dataclass(frozen=True)
 class Walk:
     """What counts in a motion, differentiably: means are over time.
@@ -177,10 +211,9 @@ class Walk:
         return -self.distance + 2.0 * self.side + 2.0 * self.tilt + 2e-4 * self.torque + 1e-3 * self.excess
 
 
-def judged(course: Course, motion: wb.Trajectory, gait: torch.Tensor) -> Walk:
-    """What counts in a motion of `walk`."""
-    q, start, at = motion.observation[0], course.start.q[0], course.sim.model.robot.coordinates
-    base = at[next(j.name for j in course.sim.scene.joints if j.kind == "free")].start
+def judged(course: Course, q: torch.Tensor, gait: torch.Tensor) -> Walk:
+    """What counts in a motion with the joint coordinates `q`, shape (steps, coordinates)."""
+    start, at, base = course.start.q[0], course.sim.model.robot.coordinates, base_of(course)
     x, (i, j, k, w) = q[:, base : base + 3] - start[base : base + 3], q[:, base + 3 : base + 7].unbind(-1)
     up, ahead = 1.0 - 2.0 * (i * i + j * j), 2.0 * (i * j + k * w)  # z of the vertical axis, y of the forward axis
     servos = course.sim.scene.actuators
@@ -199,7 +232,7 @@ def improve(course: Course, gait: torch.Tensor, method: str, stage: str, seed: i
     """Improve a gait in place, by either method in equally many rollouts."""
 
     def loss() -> torch.Tensor:
-        return judged(course, walk(course, gait, LEARN), gait).loss
+        return judged(course, walk_in_parts(course, gait, *LEARN[stage]), gait).loss
 
     gait.requires_grad_()
     unknown = wb.Unknown(gait, -LARGEST, LARGEST)
@@ -230,7 +263,7 @@ def tried(course: Course, gait: np.ndarray | None) -> tuple[wb.Trajectory, Walk]
     gait = torch.zeros(3, 12, dtype=torch.float64) if gait is None else torch.as_tensor(gait)
     with torch.no_grad():
         motion = walk(course, gait, TRY)
-        return motion, judged(course, motion, gait)
+        return motion, judged(course, motion.observation[0], gait)
 
 
 def print_learned(file: Path, stage: str, ground: str, method: str, seed: int) -> None:

@@ -1,7 +1,6 @@
 """Sixty-four quadrupeds learn to run.
 
-Each begins with random phases of its eight muscles; one gradient step improves all of them. The loop: first
-gaits, then last.
+Each begins with random phases of its eight muscles; one gradient step improves all. First gaits, then last.
 """
 
 import torch

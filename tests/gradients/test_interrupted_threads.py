@@ -8,6 +8,11 @@ import time
 
 import pytest
 
+from warpbots.gradients.thread_team import at_once
+
+HEARD = []
+"""Interrupts that the handler of a test has received."""
+
 PROGRAM = """
 import signal
 import sys
@@ -43,6 +48,38 @@ while True:
         usual = np.float32(1e-30) * np.float32(1e-10) > 0  # the mode of numbers that replays change for a while
         print("right" if right and usual else "wrong", flush=True)
 """
+
+
+def interrupting(done):
+    """Interrupt this process as Ctrl-C does, and note that the task went on."""
+    signal.raise_signal(signal.SIGINT)
+    done.append(True)
+
+
+@pytest.fixture
+def handler(request):
+    """Installs a handler of Ctrl-C for a test."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield request.param
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler], indirect=True)
+def test_an_interrupt_waits_for_the_end_of_all_tasks(handler):
+    """In the middle of the pool's own locks it would leave them locked for ever."""
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        at_once([lambda: interrupting(done), lambda: time.sleep(0.02) or done.append(True)])
+    assert done == [True, True]
+    assert at_once([lambda: 1, lambda: 2]) == [1, 2]
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.parametrize("handler", [lambda number, frame: HEARD.append(number)], indirect=True)
+def test_a_handler_of_the_user_hears_the_interrupt(handler):
+    HEARD.clear()
+    assert at_once([lambda: interrupting([]), lambda: len(HEARD)]) == [None, 0]
+    assert HEARD == [signal.SIGINT]
 
 
 def last_words(process):

@@ -13,7 +13,7 @@ from warpbots.scene import Box, Constraint, HalfSpace, Joint, Material, Posed, R
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
 from warpbots.solvers.projective import contact_step
-from warpbots.solvers.projective.contact.pair_arrays import HELD
+from warpbots.solvers.projective.contact.pair_arrays import FACE, HELD
 
 
 def adjoint_stopped(sim: Simulation, name: str, iterations: int) -> None:
@@ -232,7 +232,7 @@ def test_a_message_names_a_frozen_plane(monkeypatch):
 
     def frozen(contact, end, u):
         usual(contact, end, u)
-        contact._arrays.search.kind.fill_(HELD)
+        contact._arrays.search.kind.fill_(int(HELD) + int(FACE))
 
     monkeypatch.setattr(contact_step.ContactStep, "recall", frozen)
     assert re.search(

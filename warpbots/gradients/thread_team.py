@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from warpbots.interrupts import interrupts_deferred
+
 __all__ = ["at_once", "together"]
 
 T = TypeVar("T")
@@ -56,15 +58,16 @@ def _threads(count: int) -> ThreadPoolExecutor:
 
 def _run(team: ThreadPoolExecutor, tasks: Sequence[Callable[[], T]], call_off: Callable[[], None]) -> list[T]:
     others: list[Future[T]] = []
-    try:
-        others.extend(team.submit(task) for task in tasks[1:])
-        first = tasks[0]()
-    except BaseException:
-        call_off()
-        raise
-    finally:
-        wait(others)
-    return [first, *(other.result() for other in others)]
+    with interrupts_deferred():
+        try:
+            others.extend(team.submit(task) for task in tasks[1:])
+            first = tasks[0]()
+        except BaseException:
+            call_off()
+            raise
+        finally:
+            wait(others)
+        return [first, *(other.result() for other in others)]
 
 
 def _begin_again() -> None:

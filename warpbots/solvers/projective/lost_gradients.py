@@ -129,7 +129,7 @@ def note_loss_kernel(
         for k in range(4):
             i = pairs.node[m][k]
             place += wp.vec3d(x[w * pairs.nodes + i]) + wp.vec3d(at(z, w * pairs.stride + i))
-        loss_out.cause[w] = wp.where(pairs.kind[m] == HELD, FROZEN, TURNS)
+        loss_out.cause[w] = wp.where(pairs.kind[m] > HELD, FROZEN, TURNS)
         loss_out.node[w] = pairs.node[m]
         loss_out.place[w] = wp.float64(0.25) * place
         loss_out.size[w] = wp.float64(change)

@@ -80,7 +80,7 @@ def plane_change(
     if force > real(0.0):
         off = wp.length(contacts.end_weight[k] - pairs.weight[m])
         change = wp.max(wp.length(contacts.normal[k] - pairs.normal[m]), off)
-        if pairs.kind[m] == HELD:
+        if pairs.kind[m] > HELD:
             change = real(wp.inf)
     return change, force
 

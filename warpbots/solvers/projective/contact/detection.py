@@ -275,7 +275,7 @@ def examine(
         if (passes == 0 or settles) and was != NONE:
             return 0
         if hold == 1:  # its plane did not stop it: take the plane of the present contact
-            became = wp.where(was > NEAREST, HELD, NEAREST + kind)
+            became = wp.where(was > NEAREST, HELD, NEAREST) + kind
     p = wp.atomic_add(hits_out.count, w, 1)
     if p < hits_out.room:
         p = w * hits_out.room + p

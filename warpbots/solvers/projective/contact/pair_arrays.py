@@ -36,9 +36,9 @@ MARGIN = 0.25
 """Additional distance at which one search is enough [mean edges]; smaller than the distance of neighbours."""
 NONE, FACE, EDGES = (wp.constant(k) for k in range(3))
 """Kinds of pairs: a vertex and a face at the plane of the face; two edges at the plane that they span."""
-NEAREST, HELD = wp.constant(2), wp.constant(5)
-"""NEAREST + FACE and NEAREST + EDGES are the same at the plane perpendicular to their shortest connection; a pair
-that is HELD keeps the plane of one instant."""
+NEAREST, HELD = wp.constant(2), wp.constant(4)
+"""NEAREST + FACE and NEAREST + EDGES are the same at the plane perpendicular to their shortest connection; HELD + FACE
+and HELD + EDGES keep the plane of one instant."""
 
 
 @wp.struct

@@ -190,7 +190,7 @@ def plane_of(kind: int, side: real, normal: _vec, weight: _vec4, a: _vec, b: _ve
     holds = int(1)
     if kind <= NEAREST:
         n, v, holds = pair_geometry(kind, side, a, b, c, d)
-    elif kind < HELD:
+    elif kind <= HELD:
         v = nearest(kind - NEAREST, a, b, c, d)
         n = wp.normalize(v[0] * a + v[1] * b + v[2] * c + v[3] * d)
         holds = int(wp.dot(n, normal) > _ZERO)  # otherwise they have changed sides

@@ -106,7 +106,7 @@ def start_distance(pairs: PairArrays, x: wp.array[_vec], w: int, m: int):
     kind = pairs.kind[m]
     n = pairs.normal[m]
     weight = pairs.weight[m]
-    if kind < HELD:
+    if kind <= HELD:
         side = kind
         if kind > NEAREST:
             side = kind - NEAREST

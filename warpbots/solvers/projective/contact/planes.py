@@ -68,6 +68,12 @@ def turned(normal: _vec, to: _vec, edge: _vec, apart: real, way: _vec, mu: real)
 
 
 @wp.func
+def faces_away(normal: _vec, r: _vec):
+    """Whether a plane is too far from perpendicular to a shortest connection r to hold its ends apart."""
+    return wp.abs(wp.dot(normal, r)) < _ALIGNED * wp.length(r)
+
+
+@wp.func
 def part_of_turn(round: int):
     """Part of the way to the plane at the end that a plane turns in an update.
 
@@ -106,9 +112,15 @@ def update_planes_kernel(
         return
     m = w * pairs_out.capacity + p
     kind = pairs_out.kind[m]
-    if kind < FACE or kind == HELD:
+    if kind < FACE:
         return
     a, b, c, d = ends_of(pairs_out, x, z, w, pairs_out.node[m])
+    if kind > HELD:
+        if faces_away(pairs_out.normal[m], gap_of(kind - HELD, a, b, c, d)):
+            pairs_out.kind[m] = NONE
+            wp.atomic_add(added_out, w, 1)
+            note_change(pairs_out, islands_out, w, pairs_out.node[m])
+        return
     old = pairs_out.normal[m]
     normal, weight, holds = plane_of(kind, pairs_out.side[m], old, pairs_out.weight[m], a, b, c, d)
     change = wp.max(wp.length(normal - old), wp.length(weight - pairs_out.weight[m]))
@@ -120,10 +132,9 @@ def update_planes_kernel(
         mu, extra = friction_of(pairs_out, w, pairs_out.node[m])
         normal = turned(old, normal, along_edge(weight, a, b, c, d), apart, way, mu + extra)
     elif holds == 1:
-        r = gap_of(kind, a, b, c, d)
-        holds = int(wp.abs(wp.dot(normal, r)) >= _ALIGNED * wp.length(r))
+        holds = int(not faces_away(normal, gap_of(kind, a, b, c, d)))
     if holds == 0:
-        pairs_out.kind[m] = wp.where(near, HELD, NONE)
+        pairs_out.kind[m] = wp.where(near, kind - NEAREST + HELD, NONE)
     else:
         part = part_of_turn(rounds[component])
         pairs_out.normal[m] = wp.normalize(old + part * (normal - old))
@@ -162,7 +173,7 @@ def same_connection(pairs: PairArrays, m: int, k: int):
 @wp.func
 def has_connection(kind: int):
     """Whether a pair is held at the plane perpendicular to its shortest connection."""
-    return kind > NEAREST and kind < HELD
+    return kind > NEAREST and kind <= HELD
 
 
 @wp.kernel(enable_backward=False)

@@ -10,7 +10,7 @@ is zero (eq. 2 of the soft multi-body paper, for displacements).
 import warp as wp
 
 from warpbots.numerics import NODE, largest_of_lanes, real, vector
-from warpbots.numerics.simd import fetch, index, multiply_add
+from warpbots.numerics.simd import add, fetch, index, multiply_add, subtract
 from warpbots.solvers.projective.elements.element import at, raise_to
 from warpbots.solvers.projective.islands import Islands, component_of
 
@@ -188,19 +188,37 @@ def product_kernel(
     # out
     residual_out: wp.array[NODE],
 ):
-    """Write seed - H a for the second derivative H of Phi, and 0 for fixed nodes."""
+    """Write seed - H a for the second derivative H of Phi, and 0 for fixed nodes.
+
+    The stiffness K in H multiplies differences, (K a)_i = sum_j K_ij (a_j - a_i) + (sum_j K_ij) a_i: a displacement of
+    a body as a whole then leaves no rounding of its stiffness, which may be thousands of times its inertia m / h^2. The
+    sums of blocks are the same in every product, and not zero in a fluid.
+    """
     w, i = wp.tid()
     if active[w] == 0:
         return
     j = w * nodes.stride + i
-    y = multiply_add(fetch(seed, j), -nodes.mass[w * nodes.count + i] / (h * h), fetch(a, j))
+    own = fetch(a, j)
+    y = multiply_add(fetch(seed, j), -nodes.mass[w * nodes.count + i] / (h * h), own)
     pairs = w * neighbor.shape[0]
+    k0 = NODE()
+    k1 = NODE()
+    k2 = NODE()
     for p in range(row[i], row[i + 1]):
-        b = fetch(a, w * nodes.stride + index(neighbor, p))
+        b = subtract(fetch(a, w * nodes.stride + index(neighbor, p)), own)
         c = 3 * (pairs + p)
-        y = multiply_add(y, -b[0], fetch(column, c))
-        y = multiply_add(y, -b[1], fetch(column, c + 1))
-        y = multiply_add(y, -b[2], fetch(column, c + 2))
+        a0 = fetch(column, c)
+        a1 = fetch(column, c + 1)
+        a2 = fetch(column, c + 2)
+        y = multiply_add(y, -b[0], a0)
+        y = multiply_add(y, -b[1], a1)
+        y = multiply_add(y, -b[2], a2)
+        k0 = add(k0, a0)
+        k1 = add(k1, a1)
+        k2 = add(k2, a2)
+    y = multiply_add(y, -own[0], k0)
+    y = multiply_add(y, -own[1], k1)
+    y = multiply_add(y, -own[2], k2)
     if nodes.held[i] >= 0:
         y = NODE()
     residual_out[j] = y
