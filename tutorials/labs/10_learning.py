@@ -3,7 +3,7 @@
 #
 # **Goals.** You can write a policy gradient, write a gradient through the simulation, and compare the two by samples and by time.
 #
-# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take a minute on one core.
+# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take 10 s on one core.
 #
 # **Before.** Tutorials 07, *gradients*, and 12, *hybrid robots*; the page *Reinforcement learning* of the guide. This lab needs `pip install "warpbots[rl]"`.
 #
