@@ -183,7 +183,7 @@ def rewards_alone(policy, seed):
 
 
 def trained(loss, rounds, rate):
-    "The best policy, and the curve of all: samples, seconds of training, and return after every fifth round."
+    "The best policy, and a curve: samples, seconds of training, return after every fifth round."
     policy, curve, seconds = new_policy(), [], 0.0
     optimiser = torch.optim.Adam(policy.parameters(), rate)
     for k in range(1, rounds + 1):
