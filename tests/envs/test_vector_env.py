@@ -248,6 +248,28 @@ def test_detach_cuts_the_gradient():
     assert torch.autograd.grad(reward, second)[0].abs().max() > 0.0
 
 
+@pytest.mark.parametrize("last", [2, 6], ids=["cut_short", "to_the_end"])
+def test_a_reset_of_all_worlds_cuts_the_gradient(last):
+    """Each episode is differentiated on its own; gradients still reach the start and the parameters that are given."""
+    drawn = {"stiffness": wb.envs.Scaled(0.5, 2.0)}
+    env = environment(2, of=episode(start={}, parameters=drawn), differentiable=True)
+    table = actions(env).requires_grad_()
+    velocity = env.simulation.state().velocity.requires_grad_()
+    stiffness = env.simulation.parameter("stiffness").requires_grad_()
+    starts = [
+        {"options": {"state": env.simulation.state(velocity=velocity), "parameters": {"stiffness": stiffness}}},
+        {"seed": 1},
+    ]
+    for start in starts:
+        seen, _ = env.reset(**start)
+        total = seen.sum() + sum(env.step(u)[1].sum() for u in table[:last])
+        given = (table, velocity, stiffness) if "options" in start else (table,)
+        for found in torch.autograd.grad(total, given):
+            assert found.abs().max() > 0.0
+    seen, _ = env.reset(seed=1)
+    assert not seen.requires_grad
+
+
 def fast(env, worlds):
     """Give some worlds a state that the solver cannot follow."""
     velocity = env.state.velocity.clone()

@@ -38,10 +38,30 @@ WRONG = {
         "second_pressure": "second_pressure = math.sqrt(factor) * 0.15 * modulus",
         "work": "def work(pressures, volumes):\n    return pressures[-1] * (volumes[-1] - volumes[0])",
     },
+    "07_tendons": {
+        "tip": "def tip(curvature, length):\n    return length, curvature * length**2 / 2",
+        "curvature": "def curvature(tension, modulus, width, height, offset):\n"
+        "    return tension * offset / (modulus * height * width**3 / 12)",
+        "setup": "plate, first, last = False, 0, 12",
+        "winding": "winding = offset * math.radians(goal)",
+    },
     "08_contact_and_friction": {
         "friction_of": "def friction_of(slid):\n    return slid(0.7) / 0.25",
         "way": "way = speed**2 / (2 * g * friction)",
         "frequency": "frequency = math.sqrt(g / amplitude) / (2 * math.pi)",
+    },
+    "09_codesign": {
+        "by_hand": "by_hand = np.ones(knots)",
+        "factors": "def factors(z):\n    return z.clamp(0.8, 2.0)",
+        "designs": "alone = torch.linspace(-1.0, 1.0, knots)\nboth = (torch.ones(knots), uniform)",
+        "heights": "fine_alone, fine_both = 0.5, 0.5",
+    },
+    "10_learning": {
+        "to_go": "def to_go(rewards):\n    return rewards.cumsum(dim=0)",
+        "policy_loss": "def policy_loss(mean, action, spread, advantage):\n"
+        "    return ((action - mean).square() * advantage).mean()",
+        "return_loss": "def return_loss(policy, seed):\n    return rewards_alone(policy, seed)",
+        "price": "reward_samples, gradient_samples, dearer = 1000, 1000, 1.0",
     },
 }
 
@@ -81,10 +101,23 @@ UNITS = {
         "second_pressure": ("factor * pressure", "1e-3 * factor * 0.15 * modulus"),
         "work": ("np.diff(volumes)", "1e6 * np.diff(volumes)"),  # ml
     },
+    "07_tendons": {
+        "tip": ("angle = curvature * length", "angle = math.degrees(curvature * length)"),
+        "curvature": ("tension * offset", "tension * 1e3 * offset"),  # mm
+        "winding": ("math.radians(goal)", "goal"),
+    },
     "08_contact_and_friction": {
         "friction_of": ("math.radians(45.0), 0.25", "math.radians(45.0), 250.0"),  # ms
         "way": ("math.radians(degrees)", "degrees"),
         "frequency": (" / (2 * math.pi)", ""),  # rad/s
+    },
+    "09_codesign": {
+        "by_hand": ("2 * np.pi * (duration", "360 * (duration"),  # degrees
+        "designs": ("factors(z).detach()", "modulus * factors(z).detach()"),  # Pa
+        "heights": ("uniform).item()", "uniform).item() * 100"),  # cm
+    },
+    "10_learning": {
+        "price": ("samples for samples", "samples / 160 for samples"),  # rounds
     },
 }
 """Answers without a unit are left out."""

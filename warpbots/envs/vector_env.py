@@ -128,6 +128,8 @@ class SimulationVectorEnv(VectorEnv):
     def reset(self, *, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes in all worlds, or in those of a mask.
 
+        A reset of all worlds also cuts the gradient, as `detach` does.
+
         Args:
             seed: One integer s, which gives the worlds the seeds s, s + 1, ...; one integer or None for each world; or
                 None to go on with the random numbers of each world.
@@ -150,6 +152,8 @@ class SimulationVectorEnv(VectorEnv):
             )
         worlds = self._mask(options.get("reset_mask"))
         seeds = seeds_of(seed, self.num_envs)
+        if self.state is not None and worlds.all():
+            self.detach()
         super().reset(seed=seeds[0])
         self._random.seed([one if chosen else None for one, chosen in zip(seeds, worlds.tolist(), strict=True)])
         with self._gradients():
