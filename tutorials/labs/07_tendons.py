@@ -3,7 +3,7 @@
 #
 # **Goals.** You can predict the shape of a soft finger from the tension of its tendon, say how far a motor has to wind the tendon in, and tell an effect of the ends from a fault of the theory.
 #
-# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take half a minute on one core.
+# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take 10 s on one core.
 #
 # **Before.** Tutorials 03, *solvers*, and 05, *projective dynamics*.
 #

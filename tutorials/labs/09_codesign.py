@@ -3,7 +3,7 @@
 #
 # **Goals.** You can optimise a body together with its control, compare the result fairly with control alone, and find out how much of it the grid has made up.
 #
-# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take a minute on one core.
+# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take 15 s on one core.
 #
 # **Before.** Tutorials 07, *gradients*, and 09, *co-design*.
 #
