@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, identity, vstack
 
 __all__ = ["MovingTriangles", "clipped_triangles", "section_of_tetrahedra"]
 
@@ -106,8 +106,7 @@ def _refined(rest: np.ndarray, simplices: np.ndarray, distance: _Distance) -> tu
     Returns:
         The weights of the points in each vertex, the vertices of each simplex, and the distance at each vertex.
     """
-    weights, d = csr_matrix(np.ones((0, 0))), distance(rest)
-    weights = csr_matrix((np.ones(len(rest)), (np.arange(len(rest)),) * 2), shape=(len(rest),) * 2)
+    weights, d = identity(len(rest), format="csr"), distance(rest)
     pairs = list(itertools.combinations(range(simplices.shape[1]), 2))
     done = []
     for _ in range(_LEVELS):

@@ -185,6 +185,22 @@ def are_tied(topology: ContactTopology, contacts: ContactArrays, coupling: Joint
 
 
 @wp.func
+def extent_of(
+    topology: ContactTopology, contacts: ContactArrays, coupling: JointCoupling, rotation: RotationArrays, w: int,
+    count: wp.vec2i,
+):  # fmt: skip
+    """Entries of y, contacts that are solved for together, and the mark of a world whose contacts are solved for."""
+    m = 3 * rotation.count
+    total = count[0]
+    solved = 1 + wp.min(count[1], 1)
+    if are_tied(topology, contacts, coupling, w, count[0]):
+        m += coupling.freedom
+        total += count[1]
+        solved = 1
+    return m, total, solved
+
+
+@wp.func
 def has_room(sticking: StickingArrays, solved: int, count: int, joints: int):
     """Whether the contacts of a world are eliminated if they stick."""
     return solved == 0 and joints <= sticking.joints and count <= sticking.side
@@ -213,13 +229,7 @@ def solve_sticking_kernel(
     count = contacts.count[w]
     if active[w] == 0 or count[0] == 0:
         return
-    m = 3 * rotation.count
-    total = count[0]
-    solved = 1 + wp.min(count[1], 1)
-    if are_tied(topology, contacts, coupling, w, count[0]):
-        m += coupling.freedom
-        total += count[1]
-        solved = 1
+    m, total, solved = extent_of(topology, contacts, coupling, rotation, w, count)
     if not has_room(sticking_out, system_out.solved[w], total, m):
         return
     entry = w * topology.stride + topology.first
@@ -307,13 +317,7 @@ def adj_solve_sticking_kernel(
     count = contacts.count[w]
     if active[w] == 0 or count[0] == 0:
         return
-    m = 3 * rotation.count
-    total = count[0]
-    solved = 1 + wp.min(count[1], 1)
-    if are_tied(topology, contacts, coupling, w, count[0]):
-        m += coupling.freedom
-        total += count[1]
-        solved = 1
+    m, total, solved = extent_of(topology, contacts, coupling, rotation, w, count)
     if not has_room(sticking_out, system_out.solved[w], total, m):
         return
     entry = w * topology.stride + topology.first
