@@ -43,6 +43,7 @@ from warpbots.solvers.projective.contact.sticking_elimination import (
     StickingArrays,
     coupled,
     eliminate_sticking,
+    first_entry,
     list_members,
     reply_of,
     width_of,
@@ -99,7 +100,7 @@ def write_remaining_q(
     """
     right = 4 * w * sticking.side
     y = 2 * w * sticking.joints
-    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    joint = first_entry(sticking, sticking.joint, w)
     columns = 2 * m + 3 * few
     for i in range(m):
         for j in range(m):
@@ -107,7 +108,7 @@ def write_remaining_q(
             sticking.y[y + i] = sticking.y[y + i] + inverse * sticking.y[y + m + j]
     for s in range(few):
         number = sticking.member[w * sticking.side + n + s]
-        way = w * sticking.way.shape[0] / sticking.kept.shape[0] + s * 3 * m
+        way = first_entry(sticking, sticking.way, w) + s * 3 * m
         moved = vec3()
         for i in range(n):
             share = coupled(mutual, side, swept, scaling, w, number, sticking.member[w * sticking.side + i])
@@ -123,9 +124,9 @@ def write_remaining_q(
 def write_changes(sticking: StickingArrays, system: ForceSystem, w: int, n: int, few: int, m: int):
     """Write d_T into `right`; `ForceSystem.change` has d_S."""
     width = width_of(few, m)
-    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    start = first_entry(sticking, sticking.solution, w)
     columns = 2 * m + 3 * few
-    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    joint = first_entry(sticking, sticking.joint, w)
     right = 4 * w * sticking.side
     change = w * 3 * system.side
     y = 2 * w * sticking.joints

@@ -23,6 +23,7 @@ __all__ = [
     "StickingArrays",
     "coupled",
     "eliminate_sticking",
+    "first_entry",
     "list_members",
     "reply_of",
     "width_of",
@@ -72,6 +73,12 @@ class StickingArrays:
     way: wp.array[scalar]
     joint: wp.array[scalar]
     y: wp.array[scalar]
+
+
+@wp.func
+def first_entry(sticking: StickingArrays, values: wp.array[scalar], w: int):
+    """First entry of a world in one of the arrays, all of whose worlds have the same room."""
+    return w * values.shape[0] / sticking.kept.shape[0]
 
 
 @wp.func
@@ -171,7 +178,7 @@ def width_of(few: int, m: int):
 @wp.func
 def reply_of(sticking: StickingArrays, w: int, i: int, m: int):
     """First entry of R of contact i of a world in `StickingArrays.reply`; worlds may differ in m."""
-    return w * sticking.reply.shape[0] / sticking.kept.shape[0] + i * 3 * m
+    return first_entry(sticking, sticking.reply, w) + i * 3 * m
 
 
 @wp.func
@@ -181,7 +188,7 @@ def write_sticking_columns(
 ):  # fmt: skip
     """Write X for S and joints."""
     width = width_of(few, m)
-    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    start = first_entry(sticking, sticking.solution, w)
     for i in range(n):
         number = sticking.member[w * sticking.side + i]
         k = w * topology.contacts + contacts.order[entry_of(topology.contacts, swept, w, number)]
@@ -205,9 +212,9 @@ def write_joint_equations(
 ):  # fmt: skip
     """Write and solve the equations for y; 1 if they are regular. Writes J of S, too."""
     width = width_of(few, m)
-    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    start = first_entry(sticking, sticking.solution, w)
     columns = 2 * m + 3 * few
-    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
+    joint = first_entry(sticking, sticking.joint, w)
     for j in range(m * columns):
         sticking.joint[joint + j] = scalar(0.0)
     for i in range(n):
@@ -220,7 +227,7 @@ def write_joint_equations(
                     at_row = joint + j * columns
                     add_multiple_of(sticking.joint, at_row, sticking.solution, row + few + a * m, share, m)
                     add_multiple_of(sticking.joint, at_row + 2 * m + a * few, sticking.solution, row, -share, few)
-    way = w * sticking.way.shape[0] / sticking.kept.shape[0]
+    way = first_entry(sticking, sticking.way, w)
     reply = reply_of(sticking, w, n, m)
     for s in range(few):
         e = entry_of(topology.contacts, swept, w, sticking.member[w * sticking.side + n + s])
@@ -246,10 +253,10 @@ def write_few(
 ):  # fmt: skip
     """Write the response of S to its forces, beyond the contacts that stick and the joints."""
     width = width_of(few, m)
-    start = w * sticking.solution.shape[0] / sticking.kept.shape[0]
+    start = first_entry(sticking, sticking.solution, w)
     columns = 2 * m + 3 * few
-    joint = w * sticking.joint.shape[0] / sticking.kept.shape[0]
-    row = w * sticking.row.shape[0] / sticking.kept.shape[0]
+    joint = first_entry(sticking, sticking.joint, w)
+    row = first_entry(sticking, sticking.row, w)
     response = w * 9 * system.side * system.side
     for s in range(few):
         number = sticking.member[w * sticking.side + n + s]
@@ -259,7 +266,7 @@ def write_few(
             share = coupled(mutual, side, swept, scaling, w, number, sticking.member[w * sticking.side + i])
             if share != scalar(0.0):
                 add_multiple_of(sticking.row, row, sticking.solution, start + i * width, share, width)
-        way = w * sticking.way.shape[0] / sticking.kept.shape[0] + s * 3 * m
+        way = first_entry(sticking, sticking.way, w) + s * 3 * m
         add_multiple_of(sticking.way, way, sticking.row, row + few, scalar(-1.0), 3 * m)
         for a in range(3):
             at_row = response + (3 * s + a) * 3 * few
