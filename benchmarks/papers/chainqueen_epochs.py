@@ -2,7 +2,8 @@
 
     python benchmarks/papers/chainqueen_epochs.py [--seeds 1]
 
-Finger, cables, sequences, true and initial values are those of `chainqueen_identification`, which searches otherwise.
+The finger, its cables, the sequences, and the true and initial values are those of `chainqueen_identification`, which
+uses another search.
 As in the paper, each of the ten sequences has ten copies, with other noise on the tracked particles in each; an epoch
 takes the sequences in random order, and takes a step of stochastic gradient descent with momentum after each, for the
 mean square of the distances to all ten copies. The scale of a parameter is a fifth of its initial value. The figure of
