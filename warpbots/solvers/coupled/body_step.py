@@ -76,8 +76,8 @@ class BodyStep:
         launch_all(self._start_poses(), model.device)
         self._place_solids()
         inputs = [
-            self._count, model.solids.kind, model.solids.reach, model.solids, len(model.matter), self.lanes,
-            model.bound.body, x, radius, work.axes, work.origin,
+            self._count, model.solids, len(model.matter), self.lanes, model.bound.body, x, radius, work.axes,
+            work.origin, work.lower, work.upper,
         ]  # fmt: skip
         launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
         self._list_points()
@@ -182,8 +182,9 @@ class BodyStep:
 
     def _place_solids(self) -> None:
         model, work = self.model, self.model.workspace
-        inputs = [self._count, model.solids, model.rigid.workspace.links]
-        launch(place_solids_kernel, work.origin.size, inputs, [work.axes, work.origin], model.device)
+        inputs = [self._count, model.solids, model.boxes, model.rigid.workspace.links]
+        outputs = [work.axes, work.origin, work.lower, work.upper]
+        launch(place_solids_kernel, work.origin.size, inputs, outputs, model.device)
 
     @property
     def last_stage(self) -> float:
