@@ -82,7 +82,7 @@ class BodyStep:
         launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
         self._list_points()
         inputs = [
-            self._count, model.rigid.tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
+            *self._tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
             self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, model.rigid.workspace.links.twist,
             work.axes, work.origin, work.body, exchange.row,
         ]  # fmt: skip
@@ -157,7 +157,7 @@ class BodyStep:
         launch_all(start, model.device)
         self._place_solids()
         inputs = [
-            self._count, rigid.tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
+            *self._tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
             self._correction, links.twist, work.axes, work.origin, exchange.row, exchange.points, distance_adj,
             exchange.gradients,
         ]  # fmt: skip
@@ -202,6 +202,12 @@ class BodyStep:
     @property
     def _count(self) -> int:
         return self.model.rigid.tree.bodies
+
+    @property
+    def _tree(self) -> list:
+        """Numbers of bodies and of elements, and the element of each body; not the whole struct, which costs time."""
+        tree = self.model.rigid.tree
+        return [tree.bodies, tree.elements, tree.element]
 
     @property
     def _sizes(self) -> list:

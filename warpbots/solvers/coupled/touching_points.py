@@ -21,7 +21,6 @@ from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import real, sum_of_lanes, vector
 from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
-from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
 from warpbots.solvers.coupled.body_solids import Boxes
@@ -232,7 +231,8 @@ def friction_of(friction: wp.array2d[real], bodies: int, w: int, s: int, b: int)
 def surface_kernel(
     # model
     bodies: int,
-    tree: JointTree,
+    elements: int,
+    element: wp.array[int],
     solids: Solids,
     soft: wp.array[int],
     friction: wp.array2d[real],
@@ -272,7 +272,7 @@ def surface_kernel(
             away = y - origin[k] - axes[k] @ bound_place[p]
             change = correction / h * away
             if v:
-                change = velocity_at(twist[w * tree.elements + tree.element[b]], y) - in_space(v[r])
+                change = velocity_at(twist[w * elements + element[b]], y) - in_space(v[r])
             distance_out[i] = -wp.length(away)
             points_out.place[i] = y
             points_out.velocity[i] = change
