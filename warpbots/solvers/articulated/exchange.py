@@ -120,21 +120,35 @@ def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, c: scalar
     XG = mat33()
     GX = mat33()
     XGX = mat33()
+    mass = scalar(0.0)  # of points that stick; G = m I
+    moment = vec3()
+    moments = mat33()
     for i in range(first, first + exchange.count[k]):
         x = exchange.place[i] + way
         m = exchange.mass[i]
-        n = exchange.normal[i]
-        mu = exchange.friction[i]
-        p = impulse(x, m, exchange.velocity[i], n, exchange.condition[i], mu, V)
         relative = exchange.velocity[i] - velocity_at(V, x)
-        G = m * (wp.identity(n=3, dtype=scalar) - constrain_tangent(relative, n, exchange.condition[i], mu))
-        X = wp.skew(x)
+        p = m * relative
+        if exchange.condition[i] == _STICKY:
+            mass += m
+            moment += m * x
+            moments += wp.outer(m * x, x)
+        else:
+            n = exchange.normal[i]
+            mu = exchange.friction[i]
+            p = impulse(x, m, exchange.velocity[i], n, exchange.condition[i], mu, V)
+            G = m * (wp.identity(n=3, dtype=scalar) - constrain_tangent(relative, n, exchange.condition[i], mu))
+            X = wp.skew(x)
+            GG += G
+            XG += X @ G
+            GX += G @ X
+            XGX += X @ G @ X
         force += p
         torque += wp.cross(x, p)
-        GG += G
-        XG += X @ G
-        GX += G @ X
-        XGX += X @ G @ X
+    I = wp.identity(n=3, dtype=scalar)
+    GG += mass * I
+    XG += wp.skew(moment)
+    GX += wp.skew(moment)
+    XGX += moments - wp.trace(moments) * I
     exchange.wrench[k] = spatial(c * torque, c * force)
     exchange.blocks[4 * k] = -c * XGX
     exchange.blocks[4 * k + 1] = c * XG
