@@ -24,7 +24,7 @@ from warpbots.solvers.articulated.cloud_contact import apply
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
 from warpbots.solvers.articulated.joints import freedom_of
 from warpbots.solvers.articulated.kinematics import center_of
-from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
+from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, linear, mat33, scalar, spatial, vec3
 from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 
@@ -94,15 +94,16 @@ def constrain_tangent(w: vec3, n: vec3, condition: int, mu: scalar):
 @wp.kernel
 def center_kernel(
     # model
-    robot: RobotArrays,
+    center: wp.array[vec3],
     # work
-    links: Links,
+    position: wp.array[vec3],
+    rotation: wp.array[mat33],
     # out
     center_out: wp.array[vec3],
 ):
     """Write the centre of mass of each body."""
     k = wp.tid()
-    center_out[k] = center_of(robot.design, links, k)
+    center_out[k] = position[k] + rotation[k] @ center[k]
 
 
 @wp.func
@@ -119,21 +120,35 @@ def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, c: scalar
     XG = mat33()
     GX = mat33()
     XGX = mat33()
+    mass = scalar(0.0)  # of points that stick; G = m I
+    moment = vec3()
+    moments = mat33()
     for i in range(first, first + exchange.count[k]):
         x = exchange.place[i] + way
         m = exchange.mass[i]
-        n = exchange.normal[i]
-        mu = exchange.friction[i]
-        p = impulse(x, m, exchange.velocity[i], n, exchange.condition[i], mu, V)
         relative = exchange.velocity[i] - velocity_at(V, x)
-        G = m * (wp.identity(n=3, dtype=scalar) - constrain_tangent(relative, n, exchange.condition[i], mu))
-        X = wp.skew(x)
+        p = m * relative
+        if exchange.condition[i] == _STICKY:
+            mass += m
+            moment += m * x
+            moments += wp.outer(m * x, x)
+        else:
+            n = exchange.normal[i]
+            mu = exchange.friction[i]
+            p = impulse(x, m, exchange.velocity[i], n, exchange.condition[i], mu, V)
+            G = m * (wp.identity(n=3, dtype=scalar) - constrain_tangent(relative, n, exchange.condition[i], mu))
+            X = wp.skew(x)
+            GG += G
+            XG += X @ G
+            GX += G @ X
+            XGX += X @ G @ X
         force += p
         torque += wp.cross(x, p)
-        GG += G
-        XG += X @ G
-        GX += G @ X
-        XGX += X @ G @ X
+    I = wp.identity(n=3, dtype=scalar)
+    GG += mass * I
+    XG += wp.skew(moment)
+    GX += wp.skew(moment)
+    XGX += moments - wp.trace(moments) * I
     exchange.wrench[k] = spatial(c * torque, c * force)
     exchange.blocks[4 * k] = -c * XGX
     exchange.blocks[4 * k + 1] = c * XG
@@ -142,31 +157,33 @@ def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, c: scalar
 
 
 @wp.func
-def differentiate_exchange(robot: RobotArrays, work: StepArrays, c: scalar, w: int, body: int, j: int):
-    """Add the derivatives of the wrench of the points of matter on a body to column j of the Jacobian.
+def differentiate_exchange(robot: RobotArrays, work: StepArrays, c: scalar, w: int, body: int, lane: int, lanes: int):
+    """Add the derivatives of the wrench of the points of matter on a body to the Jacobian.
 
-    The points move with the velocity of the centre of mass during the stage (`exchange`).
+    The points move with the velocity of the centre of mass during the stage (`exchange`). The loop over columns is in
+    here, because Warp copies structs at each call.
     """
     tree = robot.tree
     at = w * tree.freedom
-    f = tree.element[body]
-    if tree.carries[tree.of_dof[j] * tree.elements + f] == 0:
-        return
+    e = tree.element[body]
     k = w * tree.bodies + body
-    s = work.displaced[at + j]
-    V = work.links.twist[w * tree.elements + f]
+    V = work.links.twist[w * tree.elements + e]
     center = center_of(robot.design, work.links, k)
-    dV = work.drift[at + j] + cross_motion(s, V)
-    way = (velocity_at(dV, center) + wp.cross(angular(V), velocity_at(s, center))) / c
-    dV = dV + spatial(vec3(), wp.cross(angular(V), way))
-    torque = wp.cross(way, linear(work.exchange.wrench[k]))
-    dW = apply(work.exchange.blocks, 4 * k, dV) - spatial(torque, vec3())
-    column = w * tree.freedom * tree.freedom + j
-    while f >= 0:
-        for m in range(freedom_of(tree.kind[f])):
-            i = tree.dof[f] + m
-            work.jacobian[column + i * tree.freedom] += wp.dot(work.axis[at + i], dW)
-        f = tree.parent[f]
+    force = linear(work.exchange.wrench[k])
+    for j in range(lane, tree.freedom, lanes):
+        if tree.carries[tree.of_dof[j] * tree.elements + e] == 1:
+            s = work.displaced[at + j]
+            dV = work.drift[at + j] + cross_motion(s, V)
+            way = (velocity_at(dV, center) + wp.cross(angular(V), velocity_at(s, center))) / c
+            dV = dV + spatial(vec3(), wp.cross(angular(V), way))
+            dW = apply(work.exchange.blocks, 4 * k, dV) - spatial(wp.cross(way, force), vec3())
+            column = w * tree.freedom * tree.freedom + j
+            f = tree.element[body]
+            while f >= 0:
+                for m in range(freedom_of(tree.kind[f])):
+                    i = tree.dof[f] + m
+                    work.jacobian[column + i * tree.freedom] += wp.dot(work.axis[at + i], dW)
+                f = tree.parent[f]
 
 
 @wp.func
@@ -194,7 +211,9 @@ def exchange_power(
 @wp.kernel(enable_backward=False)
 def impulse_kernel(
     # model
-    tree: JointTree,
+    bodies: int,
+    elements: int,
+    element: wp.array[int],
     # work
     exchange: Exchange,
     twist: wp.array[Twist],
@@ -205,8 +224,8 @@ def impulse_kernel(
 ):
     """Write the impulse of each point on its body."""
     w, b, lane = wp.tid()
-    k = w * tree.bodies + b
-    V = twist[w * tree.elements + tree.element[b]]
+    k = w * bodies + b
+    V = twist[w * elements + element[b]]
     first = exchange.first[k]
     for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
         y = moved(exchange.place[i], V, center[k], c[w])
@@ -219,7 +238,9 @@ def impulse_kernel(
 @wp.kernel(module=_gradients, enable_backward=False)
 def motion_gradients_kernel(
     # model
-    tree: JointTree,
+    bodies: int,
+    elements: int,
+    element: wp.array[int],
     # work
     exchange: Exchange,
     twist: wp.array[Twist],
@@ -235,8 +256,8 @@ def motion_gradients_kernel(
     The gradients with respect to twists are added.
     """
     w, b, lane = wp.tid()
-    k = w * tree.bodies + b
-    e = w * tree.elements + tree.element[b]
+    k = w * bodies + b
+    e = w * elements + element[b]
     V = twist[e]
     V_total = Twist()
     center_total = vec3()
@@ -258,7 +279,9 @@ def motion_gradients_kernel(
 @wp.kernel(module=_gradients, enable_backward=False)
 def point_gradients_kernel(
     # model
-    tree: JointTree,
+    bodies: int,
+    elements: int,
+    element: wp.array[int],
     # work
     exchange: Exchange,
     twist: wp.array[Twist],
@@ -278,8 +301,8 @@ def point_gradients_kernel(
     those of the centres of mass.
     """
     w, b, lane = wp.tid()
-    k = w * tree.bodies + b
-    e = w * tree.elements + tree.element[b]
+    k = w * bodies + b
+    e = w * elements + element[b]
     V = twist[e]
     L = sweep[e]
     V_total = Twist()

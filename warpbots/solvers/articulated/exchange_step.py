@@ -97,10 +97,13 @@ class ExchangeStep:
         return [*poses(model, stage), self._centers(model)]
 
     def _centers(self, model: ArticulatedModel) -> Launch:
-        return center_kernel, self.center.size, [model.robot_arrays, model.workspace.links], [self.center]
+        links = model.workspace.links
+        inputs = [model.design.center, links.body_position, links.body_rotation]
+        return center_kernel, self.center.size, inputs, [self.center]
 
     def _moved(self, model: ArticulatedModel) -> list:
-        return [model.tree, self.points, model.workspace.links.twist, self.center]
+        tree = model.tree
+        return [tree.bodies, tree.elements, tree.element, self.points, model.workspace.links.twist, self.center]
 
 
 def _size(model: ArticulatedModel) -> tuple[int, int]:

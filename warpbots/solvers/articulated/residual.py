@@ -152,8 +152,7 @@ def evaluate(
             for j in range(lane, tree.freedom, lanes):
                 differentiate_load(robot, work, w, body, j)
         if touches_matter(work, w * tree.bodies + body) == 1:
-            for j in range(lane, tree.freedom, lanes):
-                differentiate_exchange(robot, work, stage.c[w], w, body, j)
+            differentiate_exchange(robot, work, stage.c[w], w, body, lane, lanes)
     sync()
     for j in range(lane, tree.freedom, lanes):
         for i in range(tree.drive[j], tree.drive[j + 1]):

@@ -8,7 +8,7 @@ import warp as wp
 from warpbots.numerics import Launch, launch_own_adjoint, parallel
 from warpbots.solvers.articulated.kinematics import move
 from warpbots.solvers.articulated.model import ArticulatedModel
-from warpbots.solvers.articulated.robot_arrays import RobotArrays
+from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 from warpbots.solvers.articulated.virtual_power import motor_power_kernel, power_kernel, sweep_kernel
 
@@ -18,7 +18,8 @@ __all__ = ["adjoints", "pose_kernel", "poses", "power_adjoint", "sweeps"]
 @wp.kernel
 def pose_kernel(
     # model
-    robot: RobotArrays,
+    tree: JointTree,
+    design: ModelParameters,
     # step
     stage: ImplicitStage,
     first: int,
@@ -32,7 +33,7 @@ def pose_kernel(
     """
     w, i = wp.tid()
     for k in range(count):
-        move(robot.tree, robot.design, stage, links_out, w, robot.tree.order[first + count * i + k])
+        move(tree, design, stage, links_out, w, tree.order[first + count * i + k])
 
 
 def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
@@ -49,8 +50,9 @@ def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
 
 def poses(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
     """List the launches that write poses and motion of all links at the end of a stage to `workspace.links`."""
+    inputs = [model.tree, model.design, stage]
     return [
-        (pose_kernel, (model.worlds, threads), [model.robot_arrays, stage, first, count], [model.workspace.links])
+        (pose_kernel, (model.worlds, threads), [*inputs, first, count], [model.workspace.links])
         for threads, first, count in _spans(model)
     ]
 

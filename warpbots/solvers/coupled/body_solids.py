@@ -6,13 +6,48 @@ import warp as wp
 from warpbots.contact.solid import SPHERE, Solids
 from warpbots.contact.solid_forms import SolidForm, closed_form, linear_samples, solid_arrays
 from warpbots.scene import RigidBody
+from warpbots.solvers.articulated.spatial import vec3
 from warpbots.solvers.device_arrays import device_array
 
-__all__ = ["body_solids"]
-
+__all__ = ["Boxes", "body_boxes", "body_solids"]
 
 _SMALLEST = 0.5
 """Largest radius of rounded edges and rims [smallest half edge of a box, or radius or half length of a cylinder]."""
+
+_SAMPLED = 2.0
+"""Distance up to which samples surround a shape without a closed form [cells of the matter]."""
+
+_ROUNDED_UP = 1.0001
+"""Factor of the edges of a box around a solid, so that rounding leaves no part of the solid outside."""
+
+
+@wp.struct
+class Boxes:
+    """A box around the solid of each body, in the frame of the body; all of shape (n_bodies,).
+
+    middle: Middle of the box [m].
+    half: Half edges of the box [m]; infinite for a half-space, minus infinity for a body without shape.
+    """
+
+    middle: wp.array[vec3]
+    half: wp.array[vec3]
+
+
+def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> Boxes:
+    """Boxes around the solids from `body_solids`; the arguments are the same.
+
+    Outside of its box, the distance of a solid is not smaller than the distance from the box.
+    """
+    middle, half = np.zeros((len(bodies), 3)), np.full((len(bodies), 3), -np.inf)
+    for k, body in enumerate(bodies):
+        if body.shape is not None:
+            lower, upper = body.shape.bounds
+            margin = _SAMPLED if closed_form(body.shape) is None else 0.0
+            half[k] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin * dx)
+            middle[k] = np.where(np.isfinite(half[k]), (lower + upper) / 2.0, 0.0)
+    boxes = Boxes()
+    boxes.middle, boxes.half = (device_array(a, device, vec3) for a in (middle, half))
+    return boxes
 
 
 def body_solids(bodies: tuple[RigidBody, ...], dx: float, rounding: float, device: wp.Device) -> Solids:
@@ -39,4 +74,4 @@ def _form(body: RigidBody, dx: float) -> SolidForm:
     if body.shape is None:
         return SolidForm(SPHERE, np.eye(3), np.zeros(3), np.zeros(3))
     low, high = body.shape.bounds
-    return closed_form(body.shape) or linear_samples(body.shape, low - 2.0 * dx, high + 2.0 * dx, 0.5 * dx, body.name)
+    return closed_form(body.shape) or linear_samples(body.shape, low - _SAMPLED * dx, high + _SAMPLED * dx, 0.5 * dx, body.name)

@@ -76,13 +76,13 @@ class BodyStep:
         launch_all(self._start_poses(), model.device)
         self._place_solids()
         inputs = [
-            self._count, model.solids.kind, model.solids.reach, model.solids, len(model.matter), self.lanes,
-            model.bound.body, x, radius, work.axes, work.origin,
+            self._count, model.solids, len(model.matter), self.lanes, model.bound.body, x, radius, work.axes,
+            work.origin, work.lower, work.upper,
         ]  # fmt: skip
         launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
         self._list_points()
         inputs = [
-            self._count, model.rigid.tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
+            *self._tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
             self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, model.rigid.workspace.links.twist,
             work.axes, work.origin, work.body, exchange.row,
         ]  # fmt: skip
@@ -157,7 +157,7 @@ class BodyStep:
         launch_all(start, model.device)
         self._place_solids()
         inputs = [
-            self._count, rigid.tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
+            *self._tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
             self._correction, links.twist, work.axes, work.origin, exchange.row, exchange.points, distance_adj,
             exchange.gradients,
         ]  # fmt: skip
@@ -182,8 +182,9 @@ class BodyStep:
 
     def _place_solids(self) -> None:
         model, work = self.model, self.model.workspace
-        inputs = [self._count, model.solids, model.rigid.workspace.links]
-        launch(place_solids_kernel, work.origin.size, inputs, [work.axes, work.origin], model.device)
+        inputs = [self._count, model.solids, model.boxes, model.rigid.workspace.links]
+        outputs = [work.axes, work.origin, work.lower, work.upper]
+        launch(place_solids_kernel, work.origin.size, inputs, outputs, model.device)
 
     @property
     def last_stage(self) -> float:
@@ -201,6 +202,12 @@ class BodyStep:
     @property
     def _count(self) -> int:
         return self.model.rigid.tree.bodies
+
+    @property
+    def _tree(self) -> list:
+        """Numbers of bodies and of elements, and the element of each body; not the whole struct, which costs time."""
+        tree = self.model.rigid.tree
+        return [tree.bodies, tree.elements, tree.element]
 
     @property
     def _sizes(self) -> list:

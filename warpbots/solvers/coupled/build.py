@@ -13,7 +13,7 @@ from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
-from warpbots.solvers.coupled.body_solids import body_solids
+from warpbots.solvers.coupled.body_solids import body_boxes, body_solids
 from warpbots.solvers.coupled.bound_points import BoundPoints, bound_points, reaches, thrown_with, with_bound
 from warpbots.solvers.coupled.compositions import CoupledMatter, composition_of
 from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
@@ -60,7 +60,8 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     friction = [body.friction for body in (*scene.soft, *scene.rigid)]
     return CoupledModel(
         scene=scene, worlds=worlds, device=device, soft=soft, rigid=rigid,
-        body_friction=tiled(friction, worlds, device, real), solids=solids, points=points, bound=bound,
+        body_friction=tiled(friction, worlds, device, real), solids=solids,
+        boxes=body_boxes(scene.rigid, points.size, device), points=points, bound=bound,
         exchanges=ExchangeWorkspace(rigid, worlds * len(soft.matter)),
         workspace=_workspace(scene, composition, soft, rigid, bodies.state(rigid, requires_grad=True)),
     )  # fmt: skip
@@ -82,6 +83,8 @@ def _workspace(
         *(zeros((worlds, c.size), t, True) for c, t in zip(channels, (real, scalar), strict=True)),
         axes=zeros(worlds * bodies, mat33),
         origin=zeros(worlds * bodies, vec3),
+        lower=zeros(worlds * bodies, vec3),
+        upper=zeros(worlds * bodies, vec3),
         soft_body=device_array(np.tile(soft.matter.body, worlds), device, int),
         body=zeros(worlds * len(soft.matter), int),
         counts=zeros(worlds * bodies * (_PARTS if parallel(device) else 1), int),

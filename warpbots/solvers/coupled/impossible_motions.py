@@ -17,7 +17,6 @@ from warpbots.numerics import launch, real, vector
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.exchange_step import ExchangeStep
-from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar, vec3
 from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
 from warpbots.solvers.coupled.model import CoupledModel
@@ -46,7 +45,9 @@ _TRIED = 20
 @wp.kernel(enable_backward=False)
 def find_fast_kernel(
     # model
-    tree: JointTree,
+    bodies: int,
+    elements: int,
+    element: wp.array[int],
     kind: wp.array[int],
     reach: wp.array[scalar],
     lower: vec3,
@@ -66,9 +67,9 @@ def find_fast_kernel(
     """
     w = wp.tid()
     stopped_out[w] = -1
-    for b in range(tree.bodies):
-        V = twist[w * tree.elements + tree.element[b]]
-        p = origin[w * tree.bodies + b]
+    for b in range(bodies):
+        V = twist[w * elements + element[b]]
+        p = origin[w * bodies + b]
         speed = wp.length(linear(V) + wp.cross(angular(V), p))
         if kind[b] != SPHERE and wp.length_sq(angular(V)) > _ZERO:
             speed += wp.length(angular(V)) * reach[b]
@@ -131,10 +132,11 @@ def find_impossible(model: CoupledModel, exchange: ExchangeStep, lanes: int, dt:
     """
     rigid, points, work, solids = model.rigid, model.points, model.workspace, model.solids
     ends = [vec3(*points.lower), vec3(*points.upper)]
-    inputs = [rigid.tree, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
+    tree = rigid.tree
+    inputs = [tree.bodies, tree.elements, tree.element, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
-    inputs = [rigid.tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size)]
+    inputs = [tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size)]
     inputs += [exchange.row, exchange.points, exchange.distance]
     launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 

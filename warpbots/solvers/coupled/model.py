@@ -18,6 +18,7 @@ from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.coupled.body_solids import Boxes
 from warpbots.solvers.coupled.bound_points import BoundPoints
 from warpbots.solvers.coupled.exchange_arrays import GridArrays, MassArrays
 from warpbots.solvers.coupled.scene_parts import merged
@@ -75,6 +76,9 @@ class CoupledWorkspace:
         body_control: Control signals of the rigid bodies, double precision, shape (worlds, n_body_channels).
         axes: Axes of the solid of each body, as columns [1], shape (worlds * n_bodies,), matrix.
         origin: Origin of the solid of each body [m], shape (worlds * n_bodies,), vector.
+        lower: Lower corner of a box around each body, along the axes of the scene [m], shape (worlds * n_bodies,),
+            vector.
+        upper: Upper corner of this box, of the same shape.
         soft_body: Index of the soft body of each point of matter, shape (worlds * n_points,), int.
         body: Rigid body that each point of matter touches, -1 for none, shape (worlds * n_points,), int.
         counts: Number of points that touch each body in each part of the matter, shape (worlds * n_bodies * n_parts,),
@@ -101,6 +105,8 @@ class CoupledWorkspace:
     body_control: wp.array
     axes: wp.array
     origin: wp.array
+    lower: wp.array
+    upper: wp.array
     soft_body: wp.array
     body: wp.array
     counts: wp.array
@@ -179,6 +185,7 @@ class CoupledModel(ArrayModel):
         soft: Model of the matter.
         rigid: Model of the rigid bodies. Its gravity is a copy of the gravity of the matter in double precision.
         solids: Shapes of the rigid bodies, as a Warp struct.
+        boxes: Boxes around these shapes, as a Warp struct.
         points: The points of the matter, in words and numbers.
         bound: The points of the matter that are bound to rigid bodies.
         exchanges: Arrays for the points of matter that touch rigid bodies.
@@ -195,6 +202,7 @@ class CoupledModel(ArrayModel):
         meaning="Coulomb coefficient of soft bodies, then of rigid bodies",
     )  # fmt: skip
     solids: Solids
+    boxes: Boxes
     points: MatterPoints
     bound: BoundPoints
     exchanges: ExchangeWorkspace

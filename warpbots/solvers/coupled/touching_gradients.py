@@ -6,7 +6,6 @@ from warpbots.contact.solid import LINEAR, Solids, solid_distance, solid_distanc
 from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import real, sum_of_lanes, vector
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
-from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import Twist, angular, mat33, scalar, spatial, vec3
 from warpbots.solvers.coupled.touching_points import end_of_points
 
@@ -48,7 +47,8 @@ def adj_wrench_kernel(
 def pose_gradients_kernel(
     # model
     bodies: int,
-    tree: JointTree,
+    elements: int,
+    element: wp.array[int],
     solids: Solids,
     matter: int,
     bound: wp.array[int],
@@ -83,7 +83,7 @@ def pose_gradients_kernel(
     k = w * bodies + b
     R = axes[k]
     p = origin[k]
-    e = w * tree.elements + tree.element[b]
+    e = w * elements + element[b]
     V_adj = Twist()
     p_adj = vec3()
     R_adj = mat33()

@@ -16,14 +16,14 @@ instead, because its own velocity and r depend on the length of the last step. A
 import warp as wp
 
 from warpbots.contact import CODES
-from warpbots.contact.solid import LINEAR, PLANE, Solids, solid_distance, solid_frame
+from warpbots.contact.solid import LINEAR, Solids, solid_distance, solid_frame
 from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import real, sum_of_lanes, vector
 from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
-from warpbots.solvers.articulated.robot_arrays import JointTree
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
+from warpbots.solvers.coupled.body_solids import Boxes
 
 __all__ = [
     "add_counts_kernel",
@@ -49,17 +49,39 @@ def place_solids_kernel(
     # model
     bodies: int,
     solids: Solids,
+    boxes: Boxes,
     # work
     links: Links,
     # out
     axes_out: wp.array[mat33],
     origin_out: wp.array[vec3],
+    lower_out: wp.array[vec3],
+    upper_out: wp.array[vec3],
 ):
-    """Write the axes and the origin of the solid of each body."""
+    """Write the axes and the origin of the solid of each body, and the corners of a box around it along the axes."""
     k = wp.tid()
-    R, p = solid_frame(solids, k % bodies, links.body_rotation[k], links.body_position[k])
-    axes_out[k] = R
-    origin_out[k] = p
+    b = k % bodies
+    R = links.body_rotation[k]
+    p = links.body_position[k]
+    axes, origin = solid_frame(solids, b, R, p)
+    axes_out[k] = axes
+    origin_out[k] = origin
+    middle = p + R @ boxes.middle[b]
+    half = boxes.half[b]
+    if wp.isfinite(half[0]):  # a turned box of infinite size has edges of 0 times infinity
+        half = vec3(wp.dot(wp.abs(R[0]), half), wp.dot(wp.abs(R[1]), half), wp.dot(wp.abs(R[2]), half))
+    lower_out[k] = middle - half
+    upper_out[k] = middle + half
+
+
+@wp.func
+def is_near(lower: vec3, upper: vec3, r: scalar, y: vec3):
+    """Whether y is at most r away, along each axis, from a box with these corners."""
+    return (
+        y[0] >= lower[0] - r and y[0] <= upper[0] + r
+        and y[1] >= lower[1] - r and y[1] <= upper[1] + r
+        and y[2] >= lower[2] - r and y[2] <= upper[2] + r
+    )  # fmt: skip
 
 
 @wp.func
@@ -75,8 +97,6 @@ def surface_of(solids: Solids, b: int, R: mat33, p: vec3, x: vec3):
 def find_touching_kernel(
     # model
     bodies: int,
-    kind: wp.array[int],
-    reach: wp.array[scalar],
     solids: Solids,
     matter: int,
     lanes: int,
@@ -87,13 +107,15 @@ def find_touching_kernel(
     radius: wp.array[scalar],
     axes: wp.array[mat33],
     origin: wp.array[vec3],
+    lower: wp.array[vec3],
+    upper: wp.array[vec3],
     # out
     body_out: wp.array[int],
 ):
     """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
 
-    A point with a negative radius touches nothing; a bound point touches its body only. Warp copies a struct at each
-    call, so the loop over bodies reads the fields `kind` and `reach` of `solids`.
+    A point with a negative radius touches nothing; a bound point touches its body only. Warp copies `solids` at each
+    call, which takes longer than a distance from a box: few points are in the box around a solid.
     """
     w, lane = wp.tid()
     for r in range(w * matter + lane, (w + 1) * matter, lanes):
@@ -103,8 +125,7 @@ def find_touching_kernel(
         if body < 0 and nearest >= _ZERO:
             for b in range(bodies):
                 k = w * bodies + b
-                near = reach[b] + nearest
-                if reach[b] > _ZERO and (kind[b] == PLANE or wp.length_sq(y - origin[k]) <= near * near):
+                if is_near(lower[k], upper[k], nearest, y):
                     d, _n = surface_of(solids, b, axes[k], origin[k], y)
                     if d < nearest:
                         nearest = d
@@ -210,7 +231,8 @@ def friction_of(friction: wp.array2d[real], bodies: int, w: int, s: int, b: int)
 def surface_kernel(
     # model
     bodies: int,
-    tree: JointTree,
+    elements: int,
+    element: wp.array[int],
     solids: Solids,
     soft: wp.array[int],
     friction: wp.array2d[real],
@@ -250,7 +272,7 @@ def surface_kernel(
             away = y - origin[k] - axes[k] @ bound_place[p]
             change = correction / h * away
             if v:
-                change = velocity_at(twist[w * tree.elements + tree.element[b]], y) - in_space(v[r])
+                change = velocity_at(twist[w * elements + element[b]], y) - in_space(v[r])
             distance_out[i] = -wp.length(away)
             points_out.place[i] = y
             points_out.velocity[i] = change
