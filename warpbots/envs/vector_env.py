@@ -223,11 +223,17 @@ class SimulationVectorEnv(VectorEnv):
     def detach(self) -> torch.Tensor | None:
         """Cut the gradient: later rewards do not depend on earlier actions, as at the start of a short horizon.
 
+        Observers with memory, such as a delayed one, keep their memory without its gradient.
+
         Returns:
             The last observation, without its gradient; None before the first reset.
         """
+        if self.state is None:
+            return None
         self.state = self.state.mapped(lambda field: field.detach())
         self.parameters = {name: value.detach() for name, value in self.parameters.items()}
+        self.goals = {name: value.detach() for name, value in self.goals.items()}
+        self._observation.detach()
         self._seen = None if self._seen is None else self._seen.detach()
         return self._seen
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from warpbots.envs.episode import Episode, clock_phase
-from warpbots.observers import BoundObserver, Observer, forget
+from warpbots.observers import BoundObserver, Observer, detach, forget
 from warpbots.scene.field_types import shown
 from warpbots.simulation import Simulation
 
@@ -71,3 +71,7 @@ class WorldsObservation:
     def forget(self, worlds: torch.Tensor | None) -> None:
         """Clear the memory of observers in the worlds of a mask, or in all worlds."""
         forget(*self._parts, worlds=worlds)
+
+    def detach(self) -> None:
+        """Cut the gradient of the memory of observers."""
+        detach(*self._parts)
