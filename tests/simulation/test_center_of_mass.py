@@ -47,7 +47,9 @@ def test_masses_of_springs_count():
     np.testing.assert_allclose(sim.center_of_mass(state, mass=mass), state.position[:, 0], atol=1e-4)
 
 
-@pytest.mark.parametrize(("scene", "matter"), [(ball_and_jelly, "springs"), (flail, "springs"), (ball_and_jelly, "mpm")])
+@pytest.mark.parametrize(
+    ("scene", "matter"), [(ball_and_jelly, "springs"), (flail, "springs"), (ball_and_jelly, "mpm")]
+)
 def test_matter_and_rigid_bodies_count_with_their_own_masses(scene, matter):
     """Beside one body and beside several, as they are and with other masses of the points and of the bodies."""
     sim = wb.Simulation(scene(), wb.Coupled(MATTER[matter](0.0125), wb.Articulated()), 4e-3, 4)
