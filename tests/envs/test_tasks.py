@@ -1,5 +1,7 @@
 """Tasks with fixed versions, and the forms of other libraries."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 import torch
@@ -35,6 +37,52 @@ def test_a_task_passes_the_checker(name):
     env = gymnasium.make(f"warpbots/{name}", render_mode="rgb_array")
     with pytest.warns(UserWarning, match="infinity"):
         check_env(env.unwrapped)
+    pytest.importorskip("stable_baselines3.common.env_checker").check_env(env.unwrapped)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_a_seed_of_a_task_is_a_motion_and_a_reset_leaves_other_worlds_alone(name):
+    env = gymnasium.make_vec(
+        f"warpbots/{name}", num_envs=3, vectorization_mode="vector_entry_point", autoreset_mode=Mode.DISABLED
+    )
+    table = torch.rand(8, 3, env.simulation.channels, generator=torch.Generator().manual_seed(0)) - 0.5
+
+    def motion(reset_at=None):
+        found = [env.reset(seed=3)[0]]
+        for k, action in enumerate(table):
+            if k == reset_at:
+                env.reset(options={"reset_mask": torch.tensor([False, True, False])})
+            seen, reward, *_ = env.step(action)
+            found += [seen, reward[:, None]]
+        return torch.cat(found, dim=1)
+
+    whole, broken = motion(), motion(reset_at=4)
+    assert torch.equal(whole, motion())
+    assert torch.equal(whole[::2], broken[::2])
+    assert not torch.equal(whole[1], broken[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_adapters_take_a_task(name):
+    """TorchRL's check of specifications, and steps through RSL-RL and skrl, with what is installed of these."""
+    make = wb.envs.TASKS[name]
+    if importlib.util.find_spec("torchrl"):
+        from torchrl.envs.utils import check_env_specs
+
+        check_env_specs(wb.envs.TorchRLEnv(wb.envs.SimulationVectorEnv(*make(2), autoreset_mode=Mode.DISABLED)))
+    if importlib.util.find_spec("rsl_rl"):
+        env = wb.envs.RslRlEnv(wb.envs.SimulationVectorEnv(*make(2)), seed=0)
+        seen, reward, *_ = env.step(2.0 * torch.randn(2, env.num_actions))
+        assert torch.isfinite(seen["policy"]).all() and torch.isfinite(reward).all()
+    if importlib.util.find_spec("skrl"):
+        from skrl.envs.wrappers.torch import wrap_env
+
+        env = wrap_env(wb.envs.SimulationVectorEnv(*make(2), numpy=True), wrapper="gymnasium", verbose=False)
+        env.reset()
+        seen, reward, *_ = env.step(torch.zeros(2, env.action_space.shape[0]))
+        assert seen.shape == (2, env.observation_space.shape[0]) and reward.shape == (2, 1)
 
 
 def test_names_and_kinds_of_parameters_of_a_task_can_be_random():
@@ -133,6 +181,8 @@ def test_rsl_rl_takes_an_environment():
     assert extras["time_outs"].all()
     assert extras["log"].keys() == {"reward/speed", "reward/effort"}
     assert torch.equal(seen["policy"], env.get_observations()["policy"])
+    with pytest.raises(ValueError, match=r"episode_length_buf must have shape \(3,\).*got \(2,\)"):
+        env.episode_length_buf = torch.zeros(2)
 
 
 def test_skrl_takes_an_environment():

@@ -248,6 +248,50 @@ def test_detach_cuts_the_gradient():
     assert torch.autograd.grad(reward, second)[0].abs().max() > 0.0
 
 
+@pytest.mark.parametrize(
+    "observer",
+    [
+        wb.observers.Delayed(wb.observers.Centroid(), 2),
+        wb.observers.Noisy(wb.observers.Delayed(wb.observers.Centroid(), 1), 0.1, seed=3),
+        wb.observers.Accelerometer("left"),
+        wb.observers.Clusters(2, acceleration=True),
+    ],
+    ids=["delayed", "noisy", "accelerometer", "clusters"],
+)
+def test_detach_reaches_observers_with_memory(observer):
+    """Memory keeps its values and loses its gradient."""
+    env, whole = (environment(2, of=episode(start={}, observer=observer), differentiable=True) for _ in range(2))
+    env.reset(seed=0), whole.reset(seed=0)
+    first, second = (part.requires_grad_() for part in actions(env).split(3))
+    seen = [env.step(u)[0] for u in first]
+    assert env.detach().tolist() == seen[-1].tolist()
+    seen += [env.step(u)[0] for u in second]
+    found, cut = torch.autograd.grad(sum(s.square().sum() for s in seen[3:]), (second, first), allow_unused=True)
+    assert cut is None
+    unbroken = [whole.step(u)[0] for u in (*first, *second)]
+    assert all(torch.equal(a, b) for a, b in zip(seen, unbroken, strict=True))
+    late = sum(s.square().sum() for s in unbroken[3:])
+    wanted, leak = torch.autograd.grad(late, (second, first))
+    torch.testing.assert_close(found, wanted)
+    assert leak.abs().max() > 0.0
+
+
+def test_detach_before_the_first_reset_gives_nothing():
+    assert environment(2, differentiable=True).detach() is None
+
+
+def test_a_memory_that_cannot_be_detached_is_named():
+    class Late:
+        def __call__(self, state):
+            return state.position.mean(dim=1)
+
+        def forget(self, worlds=None):
+            pass
+
+    with pytest.raises(TypeError, match="Late has memory, since it has a method forget, but no method detach"):
+        environment(2, of=episode(observer=Late()))
+
+
 @pytest.mark.parametrize("last", [2, 6], ids=["cut_short", "to_the_end"])
 def test_a_reset_of_all_worlds_cuts_the_gradient(last):
     """Each episode is differentiated on its own; gradients still reach the start and the parameters that are given."""

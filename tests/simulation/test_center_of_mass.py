@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from cases import SOLVERS, block
+from hybrid_scenes import MATTER, ball_and_jelly, flail
 
 import warpbots as wb
 from warpbots.scene import Box, SoftBody
@@ -44,3 +45,28 @@ def test_masses_of_springs_count():
     mass, state = sim.parameter("mass"), sim.state()
     mass[0, 0] = 1e6
     np.testing.assert_allclose(sim.center_of_mass(state, mass=mass), state.position[:, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("scene", "matter"), [(ball_and_jelly, "springs"), (flail, "springs"), (ball_and_jelly, "mpm")]
+)
+def test_matter_and_rigid_bodies_count_with_their_own_masses(scene, matter):
+    """Beside one body and beside several, as they are and with other masses of the points and of the bodies."""
+    sim = wb.Simulation(scene(), wb.Coupled(MATTER[matter](0.0125), wb.Articulated()), 4e-3, 4)
+    state, of_bodies = sim.state(), "body_mass" if matter == "springs" else "mass"
+    soft = torch.as_tensor(sim.model.matter.density * sim.model.matter.volume)[None]
+    rigid, places = sim.parameter(of_bodies), sim.sense(state, steps=False).center
+
+    def mean(soft, rigid):
+        moment = (soft[..., None] * state.position).sum(dim=1) + (rigid[..., None] * places).sum(dim=1)
+        return (moment / (soft.sum(dim=1) + rigid.sum(dim=1))[:, None]).to(state.position)
+
+    torch.testing.assert_close(sim.center_of_mass(state), mean(soft, rigid), rtol=0, atol=1e-6)
+    heavier = {of_bodies: 3.0 * rigid}
+    torch.testing.assert_close(sim.center_of_mass(state, **heavier), mean(soft, 3.0 * rigid), rtol=0, atol=1e-6)
+    name = "mass" if matter == "springs" else "density"
+    heavier[name] = sim.parameter(name)
+    heavier[name][:, ::2] *= 2.0
+    twice = soft.clone()
+    twice[:, ::2] *= 2.0
+    torch.testing.assert_close(sim.center_of_mass(state, **heavier), mean(twice, 3.0 * rigid), rtol=0, atol=1e-6)

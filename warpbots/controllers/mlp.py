@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from warpbots.observers import BoundObserver, Centroid, Joints, Observer, forget
+from warpbots.observers import BoundObserver, Centroid, Joints, Observer, detach, forget
 from warpbots.scene.field_types import checked, fitted, shown
 from warpbots.simulation import Simulation
 from warpbots.simulation.ages import ages
@@ -97,6 +97,10 @@ class MLP(torch.nn.Module):
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """Clear the memory of the observer, if the observer has memory; see `warpbots.observers.Remembers`."""
         forget(self._observe, worlds=worlds)
+
+    def detach(self) -> None:
+        """Cut the gradient of the memory of the observer; see `warpbots.observers.Remembers`."""
+        detach(self._observe)
 
     def _features(self, state: State, time: float | torch.Tensor) -> torch.Tensor:
         seen = self._observe(state)

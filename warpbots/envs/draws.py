@@ -55,7 +55,12 @@ class _Range:
 
     def _drawn(self, value: torch.Tensor, generator: np.random.Generator) -> torch.Tensor:
         """Numbers of the range, of the type and on the device of `value`."""
-        shape = np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper))
+        shape, wanted = np.broadcast_shapes(np.shape(self.lower), np.shape(self.upper)), tuple(value.shape)
+        if wanted and not _broadcasts(shape, wanted):
+            raise ValueError(
+                f"{type(self).__name__}: lower and upper have shape {shape}, which does not broadcast to shape "
+                f"{wanted} of the value that is drawn for a world"
+            )
         return torch.as_tensor(self._between(generator.random(tuple(value.shape) if self.each else shape))).to(value)
 
     def _between(self, share: np.ndarray) -> np.ndarray:
@@ -97,3 +102,11 @@ class Scaled(_Range):
     def __call__(self, value: torch.Tensor, generator: np.random.Generator) -> torch.Tensor:
         """See `Draw`."""
         return value * self._drawn(value, generator)
+
+
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `wanted` without changing it."""
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False

@@ -13,7 +13,7 @@ from warpbots.scene.field_types import conform, shown
 from warpbots.simulation import Simulation
 from warpbots.trajectory import TensorState_co
 
-__all__ = ["Episode", "Judge", "Transition", "clock_phase"]
+__all__ = ["Episode", "Judge", "Transition", "check_numbers", "clock_phase"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,6 +74,8 @@ class Episode:
 
     def __post_init__(self):
         conform(self)
+        if self.observer == ():
+            raise ValueError("Episode: observer is an empty tuple; name at least one observer, such as Centroid()")
         if self.steps < 1:
             raise ValueError(f"Episode: steps must be at least 1 control interval, got {self.steps}")
         if self.clock is not None and not self.clock > 0.0:
@@ -103,8 +105,13 @@ class Judge:
         if not terms:
             raise ValueError("Episode: reward returned no term; return a tensor of shape (worlds,), or terms by name")
         for name, value in terms.items():
+            if not isinstance(name, str) or name.startswith("_"):
+                raise ValueError(
+                    f"Episode: a term of the reward is called {shown(name)}; its name must be a text that does not "
+                    f"begin with _, which is for the masks in infos"
+                )
             term = "reward" if name == "reward" else f"term {name!r} of the reward"
-            self._check_shape(value, term)
+            self._check(value, term, transition)
             wrong = torch.nonzero(~torch.isfinite(value.detach())).flatten()
             if len(wrong):
                 world = int(wrong[0])
@@ -124,18 +131,30 @@ class Judge:
         if self._episode.terminated is None:
             return torch.zeros(self._worlds, dtype=torch.bool, device=transition.control.device)
         found = self._episode.terminated(transition)
-        self._check_shape(found, "terminated")
+        self._check(found, "terminated", transition)
         if found.dtype != torch.bool:
             raise ValueError(f"Episode: terminated must return a mask, bool, got numbers of type {found.dtype}")
         return found
 
-    def _check_shape(self, value: Any, what: str) -> None:
+    def _check(self, value: Any, what: str, transition: Transition[Any]) -> None:
         if not isinstance(value, torch.Tensor) or value.shape != (self._worlds,):
             got = tuple(value.shape) if isinstance(value, torch.Tensor) else shown(value)
             raise ValueError(
                 f"Episode: {what} must be a torch tensor of shape ({self._worlds},), one value for each world, got "
                 f"{got}"
             )
+        check_numbers(value, what, transition.control.device)
+
+
+def check_numbers(value: torch.Tensor, what: str, device: torch.device) -> None:
+    """Raise a ValueError if `value`, which is called `what`, has complex numbers or is not on `device`."""
+    if value.is_complex():
+        raise ValueError(f"Episode: {what} must have real numbers, got type {value.dtype}; take its .real or abs()")
+    if value.device != device:
+        raise ValueError(
+            f"Episode: {what} must be on the device of the simulation, {device}, got a tensor on {value.device}; make "
+            f"it from tensors of the state"
+        )
 
 
 def clock_phase(age: torch.Tensor, period: float) -> torch.Tensor:

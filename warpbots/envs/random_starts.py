@@ -91,7 +91,7 @@ class RandomStarts:
         like = next(iter(self._fields.values()))
         for name, draw in self._episode.goals.items():
             rows = [
-                torch.as_tensor(draw(like.new_zeros(()), generator)).to(like)
+                _numbers(draw(like.new_zeros(()), generator), like, f"goals[{name!r}]")
                 if chosen or not before
                 else before[name][i]
                 for i, (chosen, generator) in enumerate(zip(worlds.tolist(), self.generators, strict=True))
@@ -160,6 +160,14 @@ def seeds_of(seed: Any, worlds: int) -> list[int | None]:
         if one is not None and (isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 0):
             raise ValueError(f"reset: a seed must be an integer of at least 0, got {shown(one)}")
     return [None if one is None else int(one) for one in seed]
+
+
+def _numbers(drawn: Any, like: torch.Tensor, what: str) -> torch.Tensor:
+    """What a function drew, as a tensor of the type and on the device of `like`."""
+    try:
+        return torch.as_tensor(drawn).to(like)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"Episode: {what} must draw numbers, got {shown(drawn)}") from None
 
 
 def _finite(values: torch.Tensor, what: str) -> torch.Tensor:

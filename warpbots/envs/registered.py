@@ -24,7 +24,9 @@ def single(task: str, *, randomized: Mapping[str, Draw] | None = None, render_mo
     """
     simulation, episode = TASKS[task](1)
     return SimulationEnv(
-        simulation, dataclasses.replace(episode, parameters=dict(randomized or {})), render_mode=render_mode
+        simulation,
+        dataclasses.replace(episode, parameters={} if randomized is None else randomized),
+        render_mode=render_mode,
     )
 
 
@@ -52,7 +54,7 @@ def batch(
     simulation, episode = TASKS[task](num_envs)
     return SimulationVectorEnv(
         simulation,
-        dataclasses.replace(episode, parameters=dict(randomized or {})),
+        dataclasses.replace(episode, parameters={} if randomized is None else randomized),
         autoreset_mode=autoreset_mode,
         differentiable=differentiable,
         numpy=numpy,

@@ -54,7 +54,13 @@ class RslRlEnv(VecEnv):
 
     @episode_length_buf.setter
     def episode_length_buf(self, intervals: torch.Tensor) -> None:
-        self.environment.intervals = intervals
+        own = self.environment.intervals
+        if intervals.shape != own.shape:
+            raise ValueError(
+                f"RslRlEnv: episode_length_buf must have shape {tuple(own.shape)}, one number for each world, got "
+                f"{tuple(intervals.shape)}"
+            )
+        self.environment.intervals = intervals.to(own)
 
     def get_observations(self) -> TensorDict:
         """The observation of all worlds."""

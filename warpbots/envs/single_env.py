@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from warpbots.envs.episode import Episode
 from warpbots.envs.vector_env import SimulationVectorEnv
-from warpbots.scene.field_types import fitted
+from warpbots.scene.field_types import fitted, shown
 from warpbots.simulation import Simulation
 
 __all__ = ["SimulationEnv"]
@@ -65,8 +65,22 @@ class SimulationEnv(gymnasium.Env):
 
         Returns:
             Observation, shape (features,), reward, whether the episode is terminated or truncated, and infos.
+
+        Raises:
+            RuntimeError: There was no reset, or the episode is over.
+            ValueError: The action has the wrong shape or is out of range, or the reward is not finite.
         """
-        seen, reward, terminated, truncated, infos = self.worlds.step(np.asarray(action)[None])
+        try:
+            control = np.asarray(action)
+        except ValueError:  # of lists of several lengths
+            control = None
+        if control is None or control.shape != self.action_space.shape:
+            got = shown(action) if control is None or control.dtype == object else f"shape {control.shape}"
+            raise ValueError(
+                f"step: action must be an array of shape {self.action_space.shape}, one number for each actuator, got "
+                f"{got}"
+            )
+        seen, reward, terminated, truncated, infos = self.worlds.step(control[None])
         return seen[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), _alone(infos)
 
     def render(self) -> np.ndarray | None:

@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from warpbots.envs.episode import Episode, Judge, Transition
 from warpbots.envs.frames import Frames
+from warpbots.envs.given_starts import given_options, given_parameter, given_state
 from warpbots.envs.random_starts import RandomStarts, seeds_of
 from warpbots.envs.worlds_observation import WorldsObservation
 from warpbots.gradients import LOST
@@ -97,7 +98,7 @@ class SimulationVectorEnv(VectorEnv):
                 "out numpy=True"
             )
         self.simulation, self.episode, self.render_mode = simulation, episode, render_mode
-        self.num_envs, self._mode = simulation.worlds, AutoresetMode(autoreset_mode)
+        self.num_envs, self._mode = simulation.worlds, _mode(autoreset_mode)
         self.metadata = {
             **type(self).metadata, "autoreset_mode": self._mode, "render_fps": round(1.0 / simulation.dt)
         }  # fmt: skip
@@ -141,23 +142,25 @@ class SimulationVectorEnv(VectorEnv):
             Observation of all worlds, shape (worlds, features), and infos.
 
         Raises:
-            ValueError: A seed or mask has the wrong shape or type, there is no such option, or a mask is given before
-                the first reset.
+            KeyError: The model has no parameter of a name in ``parameters``.
+            ValueError: A seed, a mask or another option has the wrong shape or type, there is no such option, the state
+                is not finite, or a mask is given before the first reset.
         """
-        options = dict(options or {})
-        unknown = options.keys() - {"reset_mask", "state", "parameters"}
-        if unknown:
-            raise ValueError(
-                f"reset: there is no option {sorted(unknown)[0]!r}; there are reset_mask, state and parameters"
-            )
+        options = given_options(options)
         worlds = self._mask(options.get("reset_mask"))
         seeds = seeds_of(seed, self.num_envs)
+        start = options.get("state")
+        start = None if start is None else given_state(start, self.simulation, worlds)
+        parameters = {
+            name: given_parameter(value, self.simulation.parameter(name), name)
+            for name, value in options.get("parameters", {}).items()
+        }
         if self.state is not None and worlds.all():
             self.detach()
         super().reset(seed=seeds[0])
         self._random.seed([one if chosen else None for one, chosen in zip(seeds, worlds.tolist(), strict=True)])
         with self._gradients():
-            self._restart(worlds, options.get("state"), options.get("parameters", {}))
+            self._restart(worlds, start, parameters)
             self._ended = self._ended & ~worlds
             with remembering(worlds):
                 seen = self._observe()
@@ -223,11 +226,17 @@ class SimulationVectorEnv(VectorEnv):
     def detach(self) -> torch.Tensor | None:
         """Cut the gradient: later rewards do not depend on earlier actions, as at the start of a short horizon.
 
+        Observers with memory, such as a delayed one, keep their memory without its gradient.
+
         Returns:
             The last observation, without its gradient; None before the first reset.
         """
+        if self.state is None:
+            return None
         self.state = self.state.mapped(lambda field: field.detach())
         self.parameters = {name: value.detach() for name, value in self.parameters.items()}
+        self.goals = {name: value.detach() for name, value in self.goals.items()}
+        self._observation.detach()
         self._seen = None if self._seen is None else self._seen.detach()
         return self._seen
 
@@ -246,7 +255,9 @@ class SimulationVectorEnv(VectorEnv):
         age = self._age().tolist()
         return tuple(self._frames.of(self.state, w, age[w], self.parameters) for w in range(self.num_envs))
 
-    def _restart(self, worlds: torch.Tensor, state: Any = None, parameters: Mapping[str, Any] | None = None) -> None:
+    def _restart(
+        self, worlds: torch.Tensor, state: Any = None, parameters: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
         """Begin new episodes in the worlds of a mask; see `reset` for the other arguments."""
         simulation = self.simulation
         start = simulation.state(**self._random.start(worlds)) if state is None else state
@@ -255,7 +266,7 @@ class SimulationVectorEnv(VectorEnv):
             own = self.parameters.get(name)
             own = simulation.parameter(name) if own is None else own
             rows = worlds.view(-1, *(1,) * (own.dim() - 1))
-            self.parameters[name] = torch.where(rows, torch.as_tensor(given).to(own), own)
+            self.parameters[name] = torch.where(rows, given, own)
         self.goals = self._random.goals(worlds, self.goals)
         self.state = simulation.reset(start if self.state is None else self.state, worlds, start)
         self.intervals = torch.where(worlds, 0, self.intervals)
@@ -287,9 +298,14 @@ class SimulationVectorEnv(VectorEnv):
     def _control(self, actions: Any) -> torch.Tensor:
         """Actions as control signals, checked."""
         try:
-            control = torch.as_tensor(actions, device=self._like.device).to(self._like.dtype)
+            given = torch.as_tensor(actions, device=self._like.device)
+            if given.is_complex():
+                raise TypeError
+            control = given.to(self._like.dtype)
         except (TypeError, ValueError, RuntimeError):
-            raise ValueError(f"step: actions must be a tensor or an array, got {shown(actions)}") from None
+            raise ValueError(
+                f"step: actions must be a tensor or an array of real numbers, got {shown(actions)}"
+            ) from None
         if control.shape != self._like.shape:
             raise ValueError(
                 f"step: actions must have shape {tuple(self._like.shape)}, one row for each world and one column for "
@@ -330,6 +346,17 @@ class SimulationVectorEnv(VectorEnv):
         if isinstance(value, dict):
             return {name: self._given(one) for name, one in value.items()}
         return value.cpu().numpy() if self.gives_numpy else value
+
+
+def _mode(given: Any) -> AutoresetMode:
+    """The mode of resets, or a ValueError that names all modes."""
+    try:
+        return AutoresetMode(given)
+    except ValueError:
+        modes = ", ".join(f"AutoresetMode.{mode.name}" for mode in AutoresetMode)
+        raise ValueError(
+            f"SimulationVectorEnv: autoreset_mode must be one of {modes}, of gymnasium.vector, got {shown(given)}"
+        ) from None
 
 
 def _masked(infos: dict[str, Any], worlds: torch.Tensor) -> dict[str, Any]:

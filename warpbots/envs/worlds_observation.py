@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from warpbots.envs.episode import Episode, clock_phase
-from warpbots.observers import BoundObserver, Observer, forget
+from warpbots.envs.episode import Episode, check_numbers, clock_phase
+from warpbots.observers import BoundObserver, Observer, detach, forget
 from warpbots.scene.field_types import shown
 from warpbots.simulation import Simulation
 
@@ -26,6 +26,7 @@ class WorldsObservation:
         given = episode.observer if isinstance(episode.observer, tuple) else (episode.observer,)
         self._parts = [BoundObserver(one, simulation) if isinstance(one, Observer) else one for one in given]
         self._worlds, self._clock = simulation.worlds, episode.clock
+        self._features: list[int] | None = None
 
     def __call__(
         self,
@@ -45,7 +46,7 @@ class WorldsObservation:
         Raises:
             ValueError: An observer did not return a tensor of this shape, or a value is not finite.
         """
-        found = []
+        found, device = [], age.device
         for part in self._parts:
             seen = part(state, **parameters) if isinstance(part, BoundObserver) else part(state)
             if not isinstance(seen, torch.Tensor) or seen.dim() != 2 or len(seen) != self._worlds:
@@ -53,7 +54,9 @@ class WorldsObservation:
                 raise ValueError(
                     f"Episode: observer must return a torch tensor of shape ({self._worlds}, features), got {got}"
                 )
+            check_numbers(seen, "the observation", device)
             found.append(seen)
+        self._check_features([seen.shape[1] for seen in found])
         like = found[0]
         found += [goal.flatten(start_dim=1).to(like) for goal in goals.values()]
         if self._clock is not None:
@@ -68,6 +71,19 @@ class WorldsObservation:
             )
         return seen
 
+    def _check_features(self, now: list[int]) -> None:
+        if self._features is None:
+            self._features = now
+        if now != self._features:
+            raise ValueError(
+                f"Episode: the observers returned {now} features, and {self._features} when the environment was made; "
+                f"each must always return the same number"
+            )
+
     def forget(self, worlds: torch.Tensor | None) -> None:
         """Clear the memory of observers in the worlds of a mask, or in all worlds."""
         forget(*self._parts, worlds=worlds)
+
+    def detach(self) -> None:
+        """Cut the gradient of the memory of observers."""
+        detach(*self._parts)

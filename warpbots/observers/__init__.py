@@ -10,7 +10,7 @@ from warpbots.observers.autoencoder import Autoencoder
 from warpbots.observers.clusters import Centroid, Clusters
 from warpbots.observers.grid import Grid
 from warpbots.observers.memory import Delayed, Noisy
-from warpbots.observers.observer import BoundObserver, Observation, Observer, Remembers, forget
+from warpbots.observers.observer import BoundObserver, Observation, Observer, Remembers, detach, forget
 from warpbots.observers.rigid import ContactForces, EndEffector, Joints, JointTorques, Poses, Tactile
 from warpbots.observers.soft import Accelerometer, Gyroscope, MeanPressure, ObstacleForces, Strain
 from warpbots.renamed import refuse_former
@@ -37,6 +37,7 @@ __all__ = [
     "Remembers",
     "Strain",
     "Tactile",
+    "detach",
     "forget",
 ]
 

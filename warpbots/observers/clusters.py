@@ -191,3 +191,6 @@ class _Accelerated:
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         self._recall.forget(worlds)
+
+    def detach(self) -> None:
+        self._recall.detach()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
-from warpbots.observers.observer import Observation, Observer, forget
+from warpbots.observers.observer import Observation, Observer, detach, forget
 from warpbots.scene.field_types import checked, conform, shown
 from warpbots.simulation import Simulation
 from warpbots.simulation.ages import chosen_worlds
@@ -127,6 +127,11 @@ class Recall:
         past, new = self._memory.now(), self._memory.chosen(worlds)
         past.new = new if past.new is None else past.new | new
 
+    def detach(self) -> None:
+        """Cut the gradient of the memory (`warpbots.observers.Remembers`)."""
+        past = self._memory.now()
+        past.values = None if past.values is None else [value.detach() for value in past.values]
+
 
 @dataclasses.dataclass
 class _Past:
@@ -180,6 +185,9 @@ class _Late:
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         forget(self._observe, self._recall, worlds=worlds)
+
+    def detach(self) -> None:
+        detach(self._observe, self._recall)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,6 +244,10 @@ class _Blurred:
         else:
             self._ages.now()[self._ages.chosen(worlds).numpy()] = 0
         forget(self._observe, worlds=worlds)
+
+    def detach(self) -> None:
+        """Cut the gradient of the memory of the observer; noise has none (`warpbots.observers.Remembers`)."""
+        detach(self._observe)
 
     def _noise(self, like: torch.Tensor) -> torch.Tensor:
         """Standard normal noise, which depends on the seed, the world, and the calls since the start of the world."""

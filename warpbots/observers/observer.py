@@ -1,5 +1,6 @@
 """Protocols of observers, which are bound to a simulation and then compute observations from its states."""
 
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -8,7 +9,7 @@ from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.solvers import State
 
-__all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "forget"]
+__all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "detach", "forget"]
 
 
 class Observation(Protocol):
@@ -31,7 +32,8 @@ class Remembers(Protocol):
     """An observation or a controller with memory: the result of a call depends on the states of earlier calls.
 
     A rollout starts without memory. If you simulate by single steps (`warpbots.Simulation.step`), call `forget` at the
-    start of a motion, and after `warpbots.Simulation.reset` for the worlds that were reset.
+    start of a motion, and after `warpbots.Simulation.reset` for the worlds that were reset. Call `detach` wherever you
+    cut the gradient of the state.
     """
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
@@ -45,12 +47,47 @@ class Remembers(Protocol):
             ValueError: `worlds` has another shape, or an index is out of range.
         """
 
+    def detach(self) -> None:
+        """Cut the gradient of the memory: later results do not depend on the states of earlier calls."""
+
+
+@runtime_checkable
+class _Forgets(Protocol):
+    """The first half of `Remembers`, to tell an incomplete memory from no memory."""
+
+    def forget(self, worlds: torch.Tensor | None = None) -> None:
+        """See `Remembers`."""
+
 
 def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:
-    """Call the method `forget` of each object in `parts` that has memory (`Remembers.forget`)."""
+    """Call the method `forget` of each object in `parts` that has memory (`Remembers.forget`).
+
+    Raises:
+        TypeError: An object has a method `forget` but no method `detach`.
+    """
+    for part in _with_memory(parts):
+        part.forget(worlds)
+
+
+def detach(*parts: object) -> None:
+    """Call the method `detach` of each object in `parts` that has memory (`Remembers.detach`).
+
+    Raises:
+        TypeError: An object has a method `forget` but no method `detach`.
+    """
+    for part in _with_memory(parts):
+        part.detach()
+
+
+def _with_memory(parts: tuple[object, ...]) -> Iterator[Remembers]:
     for part in parts:
         if isinstance(part, Remembers):
-            part.forget(worlds)
+            yield part
+        elif isinstance(part, _Forgets):
+            raise TypeError(
+                f"{type(part).__name__} has memory, since it has a method forget, but no method detach; give it one "
+                f"that cuts the gradient of its memory (warpbots.observers.Remembers)"
+            )
 
 
 class BoundObserver:
@@ -77,6 +114,10 @@ class BoundObserver:
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """Clear the memory of the observation, if the observation has memory (`Remembers.forget`)."""
         forget(self._observe, worlds=worlds)
+
+    def detach(self) -> None:
+        """Cut the gradient of the memory, if the observation has memory (`Remembers.detach`)."""
+        detach(self._observe)
 
     def __reduce__(self) -> tuple:
         return type(self), self._parts

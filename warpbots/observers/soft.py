@@ -246,3 +246,6 @@ class _SpecificForce:
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         self._recall.forget(worlds)
+
+    def detach(self) -> None:
+        self._recall.detach()

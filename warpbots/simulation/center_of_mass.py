@@ -29,7 +29,9 @@ class CenterOfMass:
             sense: `Simulation.sense`.
         """
         self._model, self._region, self._sense = model, region, sense
-        self._designed = _MASSES & {field.name for field in scene.fields}
+        self._bones = "body_mass" if "body_mass" in model.parameters() else "mass"  # "mass" may be of a lattice
+        self._names = _MASSES if model.robot is None else _MASSES - {self._bones}
+        self._designed = self._names & {field.name for field in scene.fields}
         self._masses: dict[str | None, torch.Tensor] = {}
 
     def of(self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -48,8 +50,8 @@ class CenterOfMass:
 
     def _bodies(self, state: Any, parameters: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         """Masses [kg] and centres of mass [m] of the rigid bodies."""
-        own = wp.to_torch(self._model.parameter("mass"), requires_grad=False)
-        return parameters.get("mass", own), self._sense(state, **parameters).center
+        own = wp.to_torch(self._model.parameter(self._bones), requires_grad=False)
+        return parameters.get(self._bones, own), self._sense(state, **parameters).center
 
     def _matter(
         self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
@@ -67,8 +69,7 @@ class CenterOfMass:
 
     def _replaced(self, parameters: dict[str, torch.Tensor]) -> bool:
         """Whether `parameters` or fields of the scene replace the masses of matter that its records give."""
-        names = self._designed | _MASSES & parameters.keys()
-        return bool(names - {"mass"} if self._model.robot is not None else names)  # "mass" is of the bones then
+        return bool(self._designed | self._names & parameters.keys())
 
     def _sensed(
         self, state: Any, region: str | None, parameters: dict[str, torch.Tensor]
