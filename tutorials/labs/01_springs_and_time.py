@@ -31,7 +31,7 @@ mine = Numbers(student, "springs_and_time")
 # %% [markdown]
 # ## 1. The largest step
 #
-# A chain of masses $m_i$ lies on a line; the spring $k_i$ joins the masses $i$ and $i + 1$. Small displacements obey $M \ddot u = -K u$. An explicit method with the step $h$ multiplies each natural mode by a number in every step. If $h$ is too long for the fastest mode, the magnitude of this number is greater than 1, and the chain explodes.
+# A chain of masses $m_i$ lies on a line; the spring $k_i$ joins the masses $i$ and $i + 1$. Small displacements obey $M \ddot u = -K u$. In each natural mode all masses swing with one angular frequency $\omega$ [rad/s]: $\ddot q = -\omega^2 q$ for its amplitude $q$. In every step of length $h$, an explicit method multiplies $q$ by a complex number that depends on $\omega h$. If $h$ is too long for the fastest mode, the magnitude of this number is greater than 1, and the chain explodes.
 #
 # Here is your chain, and a function that simulates it with the Verlet method and says whether it stays near its place.
 
