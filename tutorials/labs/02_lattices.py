@@ -168,7 +168,9 @@ def frequency(edge, diagonal):
     "Lowest frequency of the clamped beam [Hz]."
     root = {"root": wb.shapes.HalfSpace((1e-3 * cell, 0), (1, 0))}
     held = [wb.Constraint("root")]
-    model = simulated(*square(40, 4, edge, diagonal), root, weight=weight * 40 * cell * 4 * cell, constraints=held).model
+    model = simulated(
+        *square(40, 4, edge, diagonal), root, weight=weight * 40 * cell * 4 * cell, constraints=held
+    ).model
     return natural_modes(model, 1)[0][0]
 
 
