@@ -432,9 +432,9 @@ check("Question 5", lambda longest_step: agrees(simulate, 20, 1e-4) and not expl
 # %% [markdown]
 # ## 6. What C is good for
 #
-# Before 2015, particles had no $C$: its term in part 1 was missing. Take it away (pass zeros to `p2g` in a copy of your function), or give back only half of it. Look at a block that spins in the air without gravity: at its angular momentum and its energy.
+# Before 2015, particles had no $C$: its term in part 1 was missing. Without it a block that spins in the air, without gravity, behaves differently: look at its angular momentum and its energy.
 #
-# **Question 6 (4 points, read by a person).** What happens to angular momentum and energy with $C$, without it, and with half of it? Explain it with the moments above. Does the cell size matter? At most ten sentences, and one figure.
+# **Question 6 (4 points, read by a person).** What happens to angular momentum and energy in one step with $C$, without it, and with half of it? Derive it from the moments above. Does the cell size matter? At most ten sentences, and a formula for each case. Who has time shows it in a figure: pass zeros, or half of `C`, to `p2g` in a copy of your function.
 
 # %% [markdown] open="affine" points=4
 # *Your answer.*

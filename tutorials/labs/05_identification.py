@@ -289,7 +289,7 @@ check("Question 4", lambda force: force > 0.1 and abs(by_fit(float(force)) / per
 #
 # Intervals are about noise. A model has errors, too: here three cells across the height, which are stiffer in bending than rubber is.
 #
-# **Question 5 (4 points, read by a person).** Make films with a beam that has a quarter of your cell size, and identify it with the coarse model. How far is the estimate off, in units of its interval? Does the sum of squares tell you (`least_squares` has `reduced_chi_square`)? How would you notice it with a real beam, whose modulus nobody knows? At most ten sentences, and one figure.
+# **Question 5 (4 points, read by a person).** Make films with a beam that has a quarter of your cell size (copy the lines that make `sim`, `at` and `film`, with the spacing `cell / 4` and new names for all three), and identify it with the coarse model. How far is the estimate off, in units of its interval? Does the sum of squares tell you (`least_squares` has `reduced_chi_square`)? How would you notice it with a real beam, whose modulus nobody knows? At most ten sentences, and one figure.
 
 # %% [markdown] open="model_error" points=4
 # *Your answer.*
