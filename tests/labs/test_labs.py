@@ -228,6 +228,7 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
         "unit": (submission(small, "unit", {"area": "area = 1e4 * side**2"}), (0, 2)),
         "number-of-neighbour": (submission(small, "number-of-neighbour", {"area": f"area = {side**2}"}), (0, 2)),
         "name-of-neighbour": (submission(small, "right"), (0, 0)),
+        "no-name": (submission(small, ""), (0, 0)),
         "slow": (submission(small, "slow", {"area": SLOW}), (0, 2)),
         "slow-search": (submission(small, "slow-search", {"area": SLOW_SEARCH}), (0, 2)),
         "crash": (submission(small, "crash", {"area": "import os\nos._exit(1)"}), (0, 0)),
@@ -255,4 +256,5 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
     assert "the kernel ended at cell" in remarks["crash"]
     assert "cannot be read as a notebook" in remarks["no-notebook"]
     assert "the notebook has the name 'right'" in remarks["name-of-neighbour"]
+    assert "the notebook has no name" in remarks["no-name"]
     assert "name-of-neighbour" in capsys.readouterr().out

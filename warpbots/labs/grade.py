@@ -125,7 +125,10 @@ def _grade_one(student: str, path: Path, lab: Lab, timeout: float) -> Grade:
     except Exception as fault:  # whatever a file that is no notebook makes the reader raise
         return Grade(student, nothing, {}, [f"{path.name} cannot be read as a notebook: {fault}"], forms.graded(lab))
     notebook, remarks = _put_together(lab, theirs)
-    if (name := _name_in(notebook)) not in (None, student):
+    name = _name_in(notebook)
+    if name is None:
+        remarks.append("the notebook has no name in its cell that begins with `student =`")
+    elif name != student:
         said = f"the notebook has the name {name!r}, which is not the name under which it was handed in"
         return Grade(student, nothing, {}, [*remarks, said], notebook)
     remarks += _run(notebook, path.parent, student, timeout)
