@@ -186,7 +186,7 @@ ax.plot(ks, [memory(int(k)) / 1e3 for k in ks], lw=1)
 labels = ax.set(xlabel="k", ylabel="memory [kB]", title=f"{length} steps")
 
 # %% [markdown]
-# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: how many steps are computed in total for the gradient, the first time and again, as a multiple of the steps of the motion, to 10 %?
+# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: count all steps that are computed, forwards and again for the way back, and divide by the number of steps of the motion. The tolerance is 10 %.
 
 # %% answer="checkpoints"
 k = ...

@@ -41,12 +41,13 @@ x, y, z = solid.vertices[solid.tets].mean(axis=1).T
 hole = (x > cell) & (x < length - cell) & (abs(y - side / 2) < cell) & (z > 2 * cell) & (z < side - cell)
 regions = {
     "root": wb.shapes.HalfSpace((1e-4, 0, 0), (1, 0, 0)),
-    "chamber": wb.shapes.Box((0.005, 0.005, 0.01), (0.115, 0.025, 0.025)),
+    "chamber": wb.shapes.Box((0.005, 0.005, 0.005), (0.115, 0.025, 0.025)),
 }
 full = 4e5  # pressure at a control of 1 [Pa]
 modulus = mine.number("modulus", 1.5e5, 3.0e5)  # [Pa]
 silicone = wb.Material(modulus, poissons_ratio=0.4, density=1070.0, damping=5e-3)
-shape = wb.shapes.TetMesh(solid.vertices, solid.tets[~hole])
+used, tets = np.unique(solid.tets[~hole], return_inverse=True)  # a larger hole leaves vertices without a tetrahedron
+shape = wb.shapes.TetMesh(solid.vertices[used], tets.reshape(-1, 4))
 finger = wb.SoftBody("finger", shape, silicone, regions, color=(0.9, 0.65, 0.55))
 air = wb.actuators.Cavity("air", "chamber", max_pressure=full)
 scene = wb.Scene([finger], [air], constraints=[wb.Constraint("root")], gravity=(0.0, 0.0, 0.0))
