@@ -164,7 +164,7 @@ check("Question 3", lambda work: abs(work(2e9 * line, line) / known - 1) < 1e-3,
 # %% [markdown]
 # ## 4. Faster, or stronger?
 #
-# **Question 4 (4 points, read by a person).** The wall above the chamber is as thick as the hole is high, the wall below is twice as thick. You may make the hole higher, so that one of the two walls is half as thick. Which one would you choose for more bend per pressure, and which one for more force at the tip per bend? Argue with moments about the neutral line. Then try the lower wall (change `hole`), and explain the difference, if there is one. At most ten sentences, and one figure.
+# **Question 4 (4 points, read by a person).** The wall above the chamber is as thick as the hole is high, the wall below is twice as thick. You may make the hole higher, so that one of the two walls is half as thick. Which one would you choose for more bend per pressure, and which one for more force at the tip per bend? Argue with moments about the neutral line. Then try the lower wall (change `hole`; use pressures up to a tenth of the modulus, also in the film strip, because the larger chamber bursts at twice as much), and explain the difference, if there is one. At most ten sentences, and one figure.
 
 # %% [markdown] open="walls" points=4
 # *Your answer.*
