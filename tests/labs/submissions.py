@@ -47,7 +47,7 @@ def double(x):
 
 
 # %% check="double" points=2
-check("Question 2", lambda double: double(3) == 6, "Two times.")
+check("Question 2", lambda double: double(side) == 2 * side, "Two times.")
 
 # %% [markdown] open="why" points=4
 # *Your answer.*

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from submissions import filled_in, questions, write_small
+from submissions import filled_in, hand_in, questions, write_small
 
 from warpbots.labs import Numbers, forms, source
+from warpbots.labs.grade import grade
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +37,39 @@ def answers_and_points():
     }
 
 
+def changed(notebook, student):
+    """The notebook of a student who changed more than answers: the name, the checks, the order of cells."""
+    check = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
+    answer = {cell.metadata["answer"]: cell for cell in notebook.cells if "answer" in cell.metadata}
+    match student:
+        case "gil" | "hal":
+            (name,) = filter(forms.is_of_the_student, notebook.cells)
+            name.source = f'student = "{NAMES[student]}"'
+        case "ida":
+            for cell in check.values():
+                cell.source = "print('correct')"
+        case "jan":
+            notebook.cells.remove(check["area"])
+        case "fay":
+            notebook.cells.remove(answer["double"])
+            notebook.cells.insert(notebook.cells.index(answer["area"]), answer["double"])
+    return notebook
+
+
+NAMES = {"gil": "", "hal": "ada"}
+"""Names that students wrote into their notebooks, if they are not the names under which the notebooks came."""
+
+CHANGED = {"fay": (3, 2), "gil": (0, 0), "hal": (0, 0), "ida": (0, 0), "jan": (3, 2)}
+"""Points of those who changed more than answers."""
+
+
+def handed_in(blank, lab, student):
+    """The notebook of a student, from one that was handed out."""
+    answers = {"area": "area = side", "double": "def double(x):\n    return x"} if student == "ida" else {}
+    answers, _ = answers_and_points().get(student, (answers, None))
+    return changed(filled_in(nbformat.read(blank, 4), lab, student, answers), student)
+
+
 def run(*words, folder, **environment):
     """Run a program of this environment, whose folder of programs comes first."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -51,17 +85,28 @@ def test_nbgrader(course):
     run("nbgrader", "generate_assignment", "small", folder=folder)
     blank = folder / "release" / "small" / "small.ipynb"
     assert "side**2" not in blank.read_text()
-    for student, (answers, _) in answers_and_points().items():
+    expected = {student: points for student, (_, points) in answers_and_points().items()} | CHANGED
+    expected["jan"] = (0, 2)  # nbgrader gives nothing for a check that was removed; the others put it back
+    for student in expected:
         path = folder / "submitted" / student / "small" / "small.ipynb"
         path.parent.mkdir(parents=True)
-        nbformat.write(filled_in(nbformat.read(blank, 4), lab, student, answers), path)
+        nbformat.write(handed_in(blank, lab, student), path)
     run("nbgrader", "autograde", "small", folder=folder)
     run("nbgrader", "export", folder=folder)
     table = {
         row["student_id"]: float(row["score"])
         for row in csv.DictReader((folder / "grades.csv").read_text().splitlines())
     }
-    assert table == {student: sum(points) for student, (_, points) in answers_and_points().items()}
+    assert table == {student: sum(points) for student, points in expected.items()}
+
+
+def test_our_command(course):
+    folder, lab = course
+    expected = {student: points for student, (_, points) in answers_and_points().items()} | CHANGED
+    for student in expected:
+        hand_in(folder / "ours", lab, student, handed_in(folder / "student" / "small.ipynb", lab, student))
+    table = {one.student: tuple(one.points[name] for name in questions(lab)) for one in grade(folder / "ours", lab)}
+    assert table == expected
 
 
 def test_otter(course):
@@ -71,9 +116,8 @@ def test_otter(course):
     blank = folder / "made" / "student" / "small.ipynb"
     assert "side**2" not in blank.read_text()
     (autograder,) = (folder / "made" / "autograder").glob("*.zip")
-    for student in ("ada", "eve"):
-        answers, points = answers_and_points()[student]
-        nbformat.write(filled_in(nbformat.read(blank, 4), lab, student, answers), folder / f"{student}.ipynb")
+    for student, points in ({name: answers_and_points()[name][1] for name in ("ada", "eve")} | CHANGED).items():
+        nbformat.write(handed_in(blank, lab, student), folder / f"{student}.ipynb")
         out = folder / student
         out.mkdir()
         words = ["run", "-a", str(autograder), "-o", str(out), f"{student}.ipynb"]

@@ -204,6 +204,16 @@ def test_a_notebook_whose_ids_were_lost_is_matched_by_its_marks(small):
 
 
 SLOW = "import time\ntime.sleep(90)\narea = 1.0"
+SLOW_SEARCH = """\
+import time
+
+try:
+    time.sleep(90)
+except KeyboardInterrupt:
+    pass
+area = 1.0
+"""
+"""Ends with what it has when it is interrupted, as `warpbots.minimize` does."""
 
 
 @pytest.mark.slow
@@ -218,7 +228,9 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
         "unit": (submission(small, "unit", {"area": "area = 1e4 * side**2"}), (0, 2)),
         "number-of-neighbour": (submission(small, "number-of-neighbour", {"area": f"area = {side**2}"}), (0, 2)),
         "name-of-neighbour": (submission(small, "right"), (0, 0)),
+        "no-name": (submission(small, ""), (0, 0)),
         "slow": (submission(small, "slow", {"area": SLOW}), (0, 2)),
+        "slow-search": (submission(small, "slow-search", {"area": SLOW_SEARCH}), (0, 2)),
         "crash": (submission(small, "crash", {"area": "import os\nos._exit(1)"}), (0, 0)),
         "raises": (submission(small, "raises", {"double": "double = lambda x: y"}), (3, 0)),
     }
@@ -239,7 +251,10 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
     assert "Question 1: no answer yet" in remarks["blank"]
     assert "Side times side." in remarks["unit"]
     assert "cell answer-area took longer than 45 s and was stopped" in remarks["slow"]
+    assert "cell answer-area took longer than 45 s and was stopped" in remarks["slow-search"]
+    assert "took longer" not in remarks["right"]
     assert "the kernel ended at cell" in remarks["crash"]
     assert "cannot be read as a notebook" in remarks["no-notebook"]
     assert "the notebook has the name 'right'" in remarks["name-of-neighbour"]
+    assert "the notebook has no name" in remarks["no-name"]
     assert "name-of-neighbour" in capsys.readouterr().out

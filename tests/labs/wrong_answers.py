@@ -11,7 +11,7 @@ WRONG = {
     },
     "02_lattices": {
         "moduli": ("2 * diagonal", "diagonal"),
-        "beam_edge": "beam_edge = 12 * weight * (2 * math.pi * tone * (40 * a) ** 2 / 1.8751**2 / (4 * a)) ** 2",
+        "beam_edge": "beam_edge = 12 * weight * (2 * math.pi * tone * (40 * cell) ** 2 / 1.8751**2 / (4 * cell)) ** 2",
         "strain": "strain = 2 * math.radians(goal) * strip_height / strip_length",
         "angle": "angle = math.degrees(math.asin(1 / wanted))",
     },
@@ -108,7 +108,7 @@ UNITS = {
     },
     "08_contact_and_friction": {
         "friction_of": ("math.radians(45.0), 0.25", "math.radians(45.0), 250.0"),  # ms
-        "way": ("math.radians(degrees)", "degrees"),
+        "way": ("math.radians(incline)", "incline"),
         "frequency": (" / (2 * math.pi)", ""),  # rad/s
     },
     "09_codesign": {

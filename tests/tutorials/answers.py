@@ -1,4 +1,4 @@
-"""Right and wrong answers to the exercises of the tutorials, by notebook, in their order: code for the answer's cell."""
+"""Answers to the exercises of the tutorials, by notebook, in their order: code for the answer's cell."""
 
 ANSWERS = {
     "00_first_drop": [
@@ -111,3 +111,66 @@ ANSWERS = {
         ("lag = 360 * 0.04 / 0.4", "lag = 0.2 * torch.pi"),
     ],
 }
+"""Right and wrong answers."""
+
+UNITS = {
+    "00_first_drop": ["factor = 100 * 10**-0.5", "speed = 100 * 9.81 * 0.3 / 2", "slope = 0.5 * 20 * 21"],
+    "01_usd": [
+        "number = 0.3",
+        'layer = TWIN.replace(\'def "Twin" (references = </Lab/Ball>)\', \'over "Ball"\').replace("(15, 45, 0)", "(0, 0.3566, 0)")',
+        "modulus = 5e5 * 1.62 / 9.81",
+        "width = max(np.ptp(triangles(surface, code)[0][..., 0]) for code in range(43)) / 100",
+    ],
+    "02_springs": ["five_hertz = 5**2 * m1 * m2 / (m1 + m2)", "mode = -2", "rise = 200.0", "force = 4 * 0.05 / 2"],
+    "03_solvers": [
+        None,
+        'softer = 1e-3 * ratio["projective"] * E',
+        None,
+        "leverage = 100 * tendon(0.02)[2] / by_formula",
+    ],
+    "04_mpm": [
+        None,
+        'E = sim.parameter("youngs_modulus").requires_grad_()\nsim.rollout(None, 20, youngs_modulus=E).final.position[..., 1].mean().backward()\nslope = 1e3 * E.grad.sum().item()',
+        "tallest = 1e3 / 9810",
+    ],
+    "05_projective_dynamics": [
+        "percent = 1 / 120",
+        "step = -1e3 * math.log(0.9) / (math.pi * omega)",
+        "sag_of_arm = sim.rollout(None, 60).final.q[0, 0].rad2deg()\nhold = (-sag_of_arm / rise).item() / 3.0",
+        "gauge = 1.01325",
+    ],
+    "06_articulated": [
+        "long_period = math.sqrt(2 * 2.0 / (3 * 9.81))",
+        "mass_of_rod = 1000.0 * math.pi * radius**2 * length\ndamping = math.radians(2 * math.log(2) * mass_of_rod * length**2 / 3 / 5.0)",
+        "mass = density * width**2 * own\njoint = torch.cat([torch.zeros(1), own.cumsum(0)[:2]])\nmiddle = joint + own / 2\nhold = torch.stack([(mass[k:] * 9.81 * (middle[k:] - joint[k])).sum() for k in range(3)])",
+    ],
+    "07_gradients": [
+        "by_g = 100 * (100 + 1) / 2",
+        None,
+        "guess = torch.tensor([0.7], requires_grad=True)\nfor _ in range(3):\n    there = slide(guess, single)\n    (rate,) = torch.autograd.grad(there.sum(), guess)\n    guess = (guess + (0.3 - there) / rate).detach().requires_grad_()\ntilt = math.degrees(guess.item())",
+    ],
+    "08_identification": ["from_sag = 1.96 * noise / sag", "shrink = 50", "force = 2e3"],
+    "09_codesign": [
+        "firm = [140, 125, 115, 95, 75, 50]",
+        None,
+        'softest = 1e-3 * wb.Simulation(wb.usd.read(path), solver, dt, substeps).parameter("youngs_modulus").min().item()',
+    ],
+    "10_hands": [None, None, None, "mass_in_grams = 14.9e-3 * 1.5 * 0.8"],
+    "11_swimmers": [
+        "half_time = 1e3 * mass / (k * v_0)",
+        "sinks_at = 3.6 * math.sqrt(mass * 9.81 / k)",
+        "backwards = -90",
+    ],
+    "12_hybrid": [
+        "carried = mass_of_ball + 2 * mass_of_mat",
+        "five = 1e3 * (0.06 + (5.0 - way(push(torch.tensor(0.06)))) / by_gradient[0])",
+        "press = 19 / (2 * 0.6)",
+    ],
+    "13_learning": [
+        "half_life = torch.tensor(0.5).log().item() / torch.tensor(gamma).log().item()",
+        "share = 100 * gamma**20",
+        None,
+        "lag = 2 * torch.pi * 0.04 / 0.4",
+    ],
+}
+"""Right ideas in a wrong unit: degrees, kPa, cm, per cent, Hz for rad/s; None where an answer has no unit to mistake."""

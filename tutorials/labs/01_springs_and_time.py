@@ -31,7 +31,7 @@ mine = Numbers(student, "springs_and_time")
 # %% [markdown]
 # ## 1. The largest step
 #
-# A chain of masses $m_i$ lies on a line; the spring $k_i$ joins the masses $i$ and $i + 1$. Small displacements obey $M \ddot u = -K u$. An explicit method with the step $h$ multiplies each natural mode by a number in every step. If $h$ is too long for the fastest mode, the magnitude of this number is greater than 1, and the chain explodes.
+# A chain of masses $m_i$ lies on a line; the spring $k_i$ joins the masses $i$ and $i + 1$. Small displacements obey $M \ddot u = -K u$. In each natural mode all masses swing with one angular frequency $\omega$ [rad/s]: $\ddot q = -\omega^2 q$ for its amplitude $q$. In every step of length $h$, an explicit method multiplies $q$ by a complex number that depends on $\omega h$. If $h$ is too long for the fastest mode, the magnitude of this number is greater than 1, and the chain explodes.
 #
 # Here is your chain, and a function that simulates it with the Verlet method and says whether it stays near its place.
 
@@ -104,7 +104,7 @@ check(
 # %% [markdown]
 # ## 2. The price of accuracy
 #
-# Two masses on one spring swing with the period $T = 2\pi\sqrt{\mu/k}$, $\mu = m_1 m_2 / (m_1 + m_2)$. A simulation with $n$ steps per period has an error. For your integrator, `error(n)` is the largest error within one period, in units of the amplitude.
+# Two masses on one spring swing with the period $T = 2\pi\sqrt{\mu/k}$, $\mu = m_1 m_2 / (m_1 + m_2)$. A simulation with $n$ steps per period has an error. For your integrator, `error(n)` is the largest error within one period, in units of the amplitude. `euler` is the semi-implicit Euler method, which updates velocities first.
 
 # %%
 integrator = ("euler", "verlet", "rk4")[mine.seed("integrator") % 3]
@@ -129,7 +129,7 @@ def error(n):
 print(f"{integrator}: {error(8):.1e} with 8 steps per period; your target: {target:.1e}")
 
 # %% [markdown]
-# **Question 2 (3 points).** What is the smallest number of steps per period with which your integrator reaches your target? Two or three calls of `error` suffice, if you know its order. The check accepts an answer that is a few per cent off.
+# **Question 2 (3 points).** What is the smallest number of steps per period with which your integrator reaches your target? Two or three calls of `error` suffice, if you know its order. Measure the order with few steps: errors below $10^{-6}$ are rounding. The check accepts an answer that is a few per cent off.
 
 # %% answer="steps_per_period"
 steps_per_period = ...
@@ -152,7 +152,7 @@ check("Question 2", lambda steps_per_period: smallest(steps_per_period), hint)
 # %% [markdown]
 # ## 3. The length of a beam from its tone
 #
-# A clamped beam of rubber, 0.1 m high, has been plucked, and a camera has filmed the height of its tip. How long is the beam? Beam theory gives the lowest frequency:
+# A clamped beam of rubber, 0.1 m high, has been plucked, and a camera has filmed the height of its tip. How long is the beam? Beam theory gives the lowest frequency [Hz], with the length $L$, the height $h$ (`height`), Young's modulus $E$ (`modulus`), Poisson's ratio $\nu$ (`ratio`) and the density $\rho$ (`density`):
 #
 # $$f_1 = \frac{1.8751^2}{2\pi L^2}\sqrt{\frac{E' h^2}{12\rho}},\qquad E' = \frac{E}{1-\nu^2}.$$
 #
@@ -185,7 +185,7 @@ ax.plot(0.01 * np.arange(1, 1001), 100 * record, lw=0.8)
 labels = ax.set(xlabel="time [s]", ylabel="height of the tip [cm]", title="A beam of 1 m")
 
 # %% [markdown]
-# **Question 3 (5 points).** Write the function that finds the length [m] of a beam from its record. It will be tried on beams that you have not seen, between 0.7 and 1.3 m. The tolerance is 4 %. `spectrum(record, 0.01).peaks(1)` finds frequencies [Hz].
+# **Question 3 (5 points).** Write the function that finds the length [m] of a beam from its record. It will be tried on beams that you have not seen, between 0.7 and 1.3 m. The tolerance is 4 %. `spectrum(record, 0.01).peaks(1)[0]` is the strongest frequency of a record [Hz].
 
 
 # %% answer="length_of"

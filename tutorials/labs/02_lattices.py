@@ -36,12 +36,12 @@ mine = Numbers(student, "lattices")
 # %% [markdown]
 # ## 1. From springs to a modulus
 #
-# A square lattice has masses at the distance $a$. Springs of stiffness $k$ [N/m] join neighbours along x and y, springs of stiffness $d$ join them along both diagonals. On the boundary the springs along the edge are half as stiff: each belongs to one cell only. Seen from afar, this is an elastic sheet. In the plane, without a thickness, its Young's modulus is force per width and strain, in N/m.
+# A square lattice has masses at the distance $a$ (`cell` in the code). Springs of stiffness $k$ [N/m] join neighbours along x and y, springs of stiffness $d$ join them along both diagonals. On the boundary the springs along the edge are half as stiff: each belongs to one cell only. Seen from afar, this is an elastic sheet. In the plane, without a thickness, its Young's modulus is force per width and strain, in N/m.
 #
 # `square(columns, rows, k, d)` makes such a lattice: positions, pairs of masses, stiffnesses. `pulled(positions, pairs, stiffness, force)` holds the left side, pulls the right side by a force [N], and returns the displacements in equilibrium.
 
 # %%
-a = 0.01  # [m]
+cell = 0.01  # [m]
 
 
 def square(columns, rows, edge, diagonal):
@@ -53,27 +53,27 @@ def square(columns, rows, edge, diagonal):
             springs[pair] = springs.get(pair, 0.0) + edge / 2
         springs[p, s] = springs[q, r] = diagonal
     grid = np.stack(np.meshgrid(np.arange(n), np.arange(rows + 1)), axis=-1).reshape(-1, 2)
-    return a * grid, np.array(list(springs)), np.array(list(springs.values()))
+    return cell * grid, np.array(list(springs)), np.array(list(springs.values()))
 
 
 def simulated(positions, pairs, stiffness, regions, parameters=None, weight=1.0, **scene):
     "A simulation of the lattice, with further parameters; its masses weigh this much together [kg]."
     length = np.linalg.norm(np.subtract(*positions[pairs.T]), axis=1)
-    thick = np.maximum(stiffness * length / 2e3, 5e-3 * a)  # bars of 1 kPa, none of them too thin to be drawn
+    thick = np.maximum(stiffness * length / 2e3, 5e-3 * cell)  # bars of 1 kPa, none of them too thin to be drawn
     body = wb.SoftBody("lattice", wb.shapes.Truss(positions, pairs, thick), wb.Material(1e3), regions=regions)
     lattice = wb.Scene([body], gravity=(0, 0), **scene)
-    plain = wb.Simulation(lattice, wb.MassSpring(spacing=a), dt=0.01)
+    plain = wb.Simulation(lattice, wb.MassSpring(spacing=cell), dt=0.01)
     given = {tuple(sorted(pair)): k for pair, k in zip(pairs.tolist(), stiffness, strict=True)}
     k = [given[tuple(sorted(pair))] for pair in plain.model.lattice.ends.tolist()]
     mass = plain.parameter("mass")
     own = {"stiffness": torch.tensor([k]), "mass": mass * weight / mass.sum(), **(parameters or {})}
-    return wb.Simulation(plain.scene_with(**own), wb.MassSpring(spacing=a), dt=0.01)
+    return wb.Simulation(plain.scene_with(**own), wb.MassSpring(spacing=cell), dt=0.01)
 
 
 def pulled(positions, pairs, stiffness, force):
     "Displacements [m] when a force [N] pulls the right side along x; the left side can only move along y."
     left, (right, high) = positions[:, 0].min(), positions.max(axis=0)
-    near = 1e-3 * a
+    near = 1e-3 * cell
     first = positions[positions[:, 0] < left + near, 1].min()  # the lowest mass on the left is held
     regions = {
         "corner": wb.shapes.Box((left - near, first - near), (left + near, first + near)),
@@ -121,9 +121,9 @@ def moduli(edge, diagonal):
 def measured(edge, diagonal):
     "Modulus [N/m] and Poisson's ratio of a sheet of 8 by 6 cells that is pulled."
     sheet = square(8, 6, edge, diagonal)
-    force = 1e-5 * edge * 6 * a  # small strains, for which the lattice is linear
+    force = 1e-5 * edge * 6 * cell  # small strains, for which the lattice is linear
     along, across = strains(sheet[0], pulled(*sheet, force))
-    return force / (6 * a * along), -across / along
+    return force / (6 * cell * along), -across / along
 
 
 def right_moduli(moduli, edge, diagonal):
@@ -140,7 +140,7 @@ check("Question 1", lambda moduli: all(right_moduli(moduli, *two) for two in oth
 # %% [markdown]
 # ## 2. A beam of springs
 #
-# A beam is 40 cells long and 4 cells high, and clamped at its left end. Its sheet weighs 5 kg/m². Beam theory for a sheet of modulus $E$ [N/m] and mass per area $\rho$, of height $h$ and length $L$:
+# A beam is 40 cells long and 4 cells high, and clamped at its left end. Its sheet has the mass per area $\rho$ = 5 kg/m² (`weight` in the code). Beam theory for a sheet of modulus $E$ [N/m], height $h$ and length $L$:
 #
 # $$f_1 = \frac{1.8751^2}{2\pi L^2}\sqrt{\frac{E h^2}{12\rho}}.$$
 
@@ -151,12 +151,12 @@ tone = mine.number("tone", 0.3, 0.5)  # [Hz]
 print(f"diagonals of {beam_diagonal:g} N/m; the beam is to vibrate at {tone} Hz")
 
 # %% [markdown]
-# **Question 2 (3 points).** Your beam has the diagonals $d$ printed above. Which stiffness of the edges $k$ [N/m] gives it your tone as its lowest frequency? The tolerance of the frequency is 5 %. (Four cells cannot bend quite as a beam does: expect 3 % more than theory.)
+# **Question 2 (3 points).** Your beam has the diagonals $d$ printed above. Which stiffness of the edges $k$ [N/m] gives it your tone as its lowest frequency? The tolerance of the frequency is 5 %. (Four cells are a little stiffer in bending than a beam: the frequency is 3 % above the formula. You may correct this or leave it.)
 
 # %% answer="beam_edge"
 beam_edge = ...  # [N/m]
 ### BEGIN SOLUTION
-needed = 12 * weight * (2 * math.pi * tone * (40 * a) ** 2 / 1.8751**2 / (4 * a)) ** 2
+needed = 12 * weight * (2 * math.pi * tone * (40 * cell) ** 2 / 1.8751**2 / (4 * cell)) ** 2
 # k (k + 2 d) / (k + d) = needed
 half = beam_diagonal - needed / 2
 beam_edge = -half + math.sqrt(half**2 + needed * beam_diagonal)
@@ -166,9 +166,11 @@ beam_edge = -half + math.sqrt(half**2 + needed * beam_diagonal)
 # %% check="beam_edge" points=3
 def frequency(edge, diagonal):
     "Lowest frequency of the clamped beam [Hz]."
-    root = {"root": wb.shapes.HalfSpace((1e-3 * a, 0), (1, 0))}
+    root = {"root": wb.shapes.HalfSpace((1e-3 * cell, 0), (1, 0))}
     held = [wb.Constraint("root")]
-    model = simulated(*square(40, 4, edge, diagonal), root, weight=weight * 40 * a * 4 * a, constraints=held).model
+    model = simulated(
+        *square(40, 4, edge, diagonal), root, weight=weight * 40 * cell * 4 * cell, constraints=held
+    ).model
     return natural_modes(model, 1)[0][0]
 
 
@@ -187,14 +189,14 @@ check("Question 2", lambda beam_edge: abs(frequency(beam_edge, beam_diagonal) / 
 # %%
 layer = 1 + mine.seed("layer") % 2  # cells
 goal = mine.number("goal", 10.0, 30.0)  # [degrees]
-strip_length, strip_height = 20 * a, 4 * a
-top = wb.shapes.Box((-1.0, (4 - layer) * a), (1.0, 1.0))
-regions = {"root": wb.shapes.HalfSpace((1e-3 * a, 0), (1, 0)), "layer": top}
+strip_length, strip_height = 20 * cell, 4 * cell
+top = wb.shapes.Box((-1.0, (4 - layer) * cell), (1.0, 1.0))
+regions = {"root": wb.shapes.HalfSpace((1e-3 * cell, 0), (1, 0)), "layer": top}
 silicone = wb.Material(1e5, poissons_ratio=0.25, density=1000.0)
 strip = wb.SoftBody("strip", wb.shapes.Box((0, 0), (strip_length, strip_height)), silicone, regions=regions)
 muscle = wb.actuators.Expansion("layer", "layer", max_strain=0.5, direction=(1, 0))
 scene = wb.Scene([strip], [muscle], constraints=[wb.Constraint("root")], gravity=(0, 0))
-sim = wb.Simulation(scene, wb.MassSpring(spacing=a, drag=10.0), dt=0.02)
+sim = wb.Simulation(scene, wb.MassSpring(spacing=cell, drag=10.0), dt=0.02)
 
 
 def swelling(strain):
@@ -205,7 +207,7 @@ def swelling(strain):
 def bent(strain):
     "Angle by which the end of the strip has turned downwards [degrees]."
     rest, final = sim.state().position[0], swelling(strain).final.position[0]
-    end = rest[:, 0] > strip_length - 1e-3 * a
+    end = rest[:, 0] > strip_length - 1e-3 * cell
     low, high = rest[end, 1].argmin(), rest[end, 1].argmax()
     up = final[end][high] - final[end][low]
     return math.degrees(math.atan2(up[0], up[1]))
@@ -220,7 +222,7 @@ wb.view.film_strip(swelling(0.05), 4)
 # %% answer="strain"
 strain = ...  # [1]
 ### BEGIN SOLUTION
-t = layer * a
+t = layer * cell
 curvature_per_strain = 6 * t * (strip_height - t) / strip_height**3
 strain = math.radians(goal) / (curvature_per_strain * strip_length)
 strain *= goal / bent(strain)  # the cells are a little stiffer than a beam
@@ -233,7 +235,7 @@ check("Question 3", lambda strain: 0 < strain < 0.5 and abs(bent(strain) / goal 
 # %% [markdown]
 # ## 4. Wider when pulled
 #
-# Poisson's ratio of the square lattice is positive. The frames in the drawing have long bars: vertical ones of length $r\,a$, and inclined ones of length $a$ and angle $\theta$ against the horizontal; θ is negative in the re-entrant frame. Let bars be rigid, and joints turn freely. A half cell then has the width $a\cos\theta$ and the height $a\,(r + \sin\theta)$. If it is pulled along x, only θ changes.
+# Poisson's ratio of the square lattice is positive. The frames in the drawing have long bars: vertical ones of length $r\,a$, and inclined ones of length $a$ and angle $\theta$ against the horizontal; θ is negative in the re-entrant frame. Let bars be rigid, and joints turn freely. A half cell then has the width $a\cos\theta$ and the height $a\,(r + \sin\theta)$. If the frame is pulled along x, only θ changes, and both follow from it.
 #
 # `frame(angle, ratio)` makes such a frame, of stiff bars and of soft springs that keep its joints from folding.
 
@@ -260,7 +262,7 @@ def frame(angle, ratio, columns=6, rows=5):
     near = {k: sorted({*itertools.chain(*(pair for pair in long if k in pair))} - {k}) for k in range(len(joints))}
     soft = {pair for around in near.values() for pair in itertools.combinations(around, 2)} - long
     stiffness = np.array([1000.0] * len(long) + [0.1] * len(soft))
-    return a * 1e-6 * np.array(list(joints)), np.array([*long, *soft]), stiffness
+    return cell * 1e-6 * np.array(list(joints)), np.array([*long, *soft]), stiffness
 
 
 def widening(angle, ratio):
@@ -301,7 +303,7 @@ check("Question 4", lambda angle: abs(widening(angle, ratio) / wanted - 1) < 0.1
 # %% [markdown]
 # ## 5. A lattice that walks, or one that grips
 #
-# **Question 5 (4 points, read by a person).** Choose one. *Either:* give the strip of section 3 two feet and a floor (`wb.floor(dim=2)`), move its layer by `wb.actuators.Oscillation`, and make it walk; why does it need feet that differ? *Or:* make a sheet that is a honeycomb on its left half and re-entrant on its right half, pull it, and say what it could be used for in a soft robot. At most ten sentences, and one figure or film strip.
+# **Question 5 (4 points, read by a person).** Choose one. *Either:* the strip of section 3 gets two feet and lies on a floor; its layer lengthens and shortens in turn. Why does it walk only if the feet differ, and how would you make them differ? *Or:* a sheet is a honeycomb on its left half and re-entrant on its right half. What shape does it take when it is pulled, and what could it be used for in a soft robot? At most ten sentences, and a sketch with forces or displacements. Who has time tries it: the strip with `wb.floor(dim=2)` and `wb.actuators.Oscillation`, the sheet with two calls of `pulled`.
 
 # %% [markdown] open="walk_or_grip" points=4
 # *Your answer.*

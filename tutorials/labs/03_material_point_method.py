@@ -93,7 +93,7 @@ print(f"{len(rest)} particles, cells of {1e3 * cell:.1f} mm, E = {modulus:g} Pa;
 # %% [markdown]
 # ## Warp in five lines
 #
-# A *kernel* is a function that Warp compiles and runs once for each index `wp.tid()`. Its arguments have types: `float`, `wp.vec2`, `wp.mat22`, and arrays of these. Numbers do not change their type by themselves: write `2.0` instead of `2` among floats, `float(i)` for an integer `i` in a formula, and `dx * dx` for a square. `A @ d` is a product of a matrix and a vector, `wp.outer(a, b)` is $a\,b^T$, and `wp.identity(n=2, dtype=float)` is $I$. Particles share nodes; `wp.atomic_add(array, i, j, value)` adds to an entry without losing what another particle adds at the same time.
+# A *kernel* is a function that Warp compiles and runs once for each index `wp.tid()`. Its arguments have types: `float`, `wp.vec2`, `wp.mat22`, and arrays of these. Numbers do not change their type by themselves: write `2.0` instead of `2` among floats, `float(i)` for an integer `i` in a formula, and `dx * dx` for a square. `A @ d` is a product of a matrix and a vector, `wp.outer(a, b)` is $a\,b^T$, and `wp.identity(n=2, dtype=float)` is $I$. Loops are Python's: `for i in range(3):`. With `first` and `i`, `j` as in question 1, `wp.vec2(float(first[0] + i), float(first[1] + j)) * dx` is the position of a node [m]. Particles share nodes; `wp.atomic_add(array, i, j, value)` adds to an entry without losing what another particle adds at the same time.
 #
 # These functions are given. Positions are measured in cells here, `x / dx`.
 
@@ -432,9 +432,9 @@ check("Question 5", lambda longest_step: agrees(simulate, 20, 1e-4) and not expl
 # %% [markdown]
 # ## 6. What C is good for
 #
-# Before 2015, particles had no $C$: its term in part 1 was missing. Take it away (pass zeros to `p2g` in a copy of your function), or give back only half of it. Look at a block that spins in the air without gravity: at its angular momentum and its energy.
+# Before 2015, particles had no $C$: its term in part 1 was missing. Without it a block that spins in the air, without gravity, behaves differently: look at its angular momentum and its energy.
 #
-# **Question 6 (4 points, read by a person).** What happens to angular momentum and energy with $C$, without it, and with half of it? Explain it with the moments above. Does the cell size matter? At most ten sentences, and one figure.
+# **Question 6 (4 points, read by a person).** What happens to angular momentum and energy in one step with $C$, without it, and with half of it? Derive it from the moments above. Does the cell size matter? At most ten sentences, and a formula for each case. Who has time shows it in a figure: pass zeros, or half of `C`, to `p2g` in a copy of your function.
 
 # %% [markdown] open="affine" points=4
 # *Your answer.*

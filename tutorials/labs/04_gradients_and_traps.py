@@ -54,7 +54,7 @@ wb.view.film_strip(sim.rollout(None, steps, thrown(up, 12.0)), 4)
 #
 # If $g$ is the gradient of $f$ at $x$, the remainder $r(\epsilon) = |f(x + \epsilon d) - f(x) - \epsilon\, g\cdot d|$ falls like $\epsilon^2$ for every direction $d$. If $g$ is even slightly wrong, for small $\epsilon$ it falls only like $\epsilon$. The exponent, the *order*, is the slope of $\log r$ over $\log\epsilon$.
 #
-# **Question 1 (4 points).** Write the function that returns the order. Choose the sizes $\epsilon$ so that neither rounding nor terms of third order matter. It will be tried with right gradients and with gradients that are 10 % wrong.
+# **Question 1 (4 points).** Write the function that returns the order. Choose two or more sizes $\epsilon$ so that neither rounding nor terms of third order matter; the entries of `x` and `direction` are about 1, and numbers have 16 digits. It will be tried with right gradients and with gradients that are 10 % wrong.
 
 
 # %% answer="taylor_order"
@@ -186,7 +186,7 @@ ax.plot(ks, [memory(int(k)) / 1e3 for k in ks], lw=1)
 labels = ax.set(xlabel="k", ylabel="memory [kB]", title=f"{length} steps")
 
 # %% [markdown]
-# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: how many steps are computed in total for the gradient, the first time and again, as a multiple of the steps of the motion, to 10 %?
+# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: count all steps that are computed, forwards and again for the way back, and divide by the number of steps of the motion. The tolerance is 10 %.
 
 # %% answer="checkpoints"
 k = ...

@@ -78,7 +78,7 @@ legend = fig.legend(frameon=False, fontsize=8, loc="outside right upper")
 # %% [markdown]
 # ## 1. A value and its interval
 #
-# **Question 1 (4 points).** Write the function that finds Young's modulus and damping from a film, with their 95 % intervals. `wb.least_squares(residual, unknowns, noise=..., progress=False)` does the work: `residual` is a function without arguments that returns prediction minus film; an unknown is `wb.Unknown(tensor, lower, upper, scale=...)` of a tensor with `requires_grad_()`, and its scale is a typical change. The result has `value`, and `interval()`.
+# **Question 1 (4 points).** Write the function that finds Young's modulus and damping from a film, with their 95 % intervals. `wb.least_squares(residual, [first, second], noise=..., progress=False)` does the work: `residual` is a function without arguments that returns prediction minus film; an unknown is `wb.Unknown(tensor, lower, upper, scale=...)` of a tensor with `requires_grad_()`, and its scale is a typical change. The result has `value`, an array in the order of the unknowns, and `interval()`, their 95 % intervals as rows.
 #
 # The function will be tried on films that you have not seen, with moduli from 200 to 350 kPa and damping from 1 to 3 /s. *Predict first:* is the stiffness or the damping known better, in per cent?
 
@@ -241,7 +241,7 @@ check("Question 3", lambda twin: same_film(twin, 2e5, mine.number("other c", 1.0
 #
 # No method tells twins apart; a force that does not grow with the density does. Pull the tip by a known force while the beam is filmed. The damping is known now, $c = 2$ /s, and the modulus is near 250 kPa, the density near 1000 kg/m²; both are to be found from one film, together.
 #
-# **Question 4 (4 points).** Which force [N] makes the 95 % interval of the modulus as wide as your goal, in ± per cent? The tolerance of the width is 7 %. The covariance is $\sigma^2 (J^T J)^{-1}$, where the columns of $J$ are the derivatives of the film by both unknowns, for example by differences of 1 %.
+# **Question 4 (4 points).** Which force [N] makes the 95 % interval of the modulus as wide as your goal, in ± per cent? The tolerance of the width is 7 %. The covariance is $\sigma^2 (J^T J)^{-1}$, with $\sigma$ = `noise`; the two columns of $J$ are the derivatives of all 240 coordinates of the film by modulus and by density, for example from differences of 1 %. The force is between 1 and 50 N.
 
 # %%
 percent = mine.number("percent", 1.0, 3.0) * round(noise / 1e-3, 2)
@@ -289,7 +289,7 @@ check("Question 4", lambda force: force > 0.1 and abs(by_fit(float(force)) / per
 #
 # Intervals are about noise. A model has errors, too: here three cells across the height, which are stiffer in bending than rubber is.
 #
-# **Question 5 (4 points, read by a person).** Make films with a beam that has a quarter of your cell size, and identify it with the coarse model. How far is the estimate off, in units of its interval? Does the sum of squares tell you (`least_squares` has `reduced_chi_square`)? How would you notice it with a real beam, whose modulus nobody knows? At most ten sentences, and one figure.
+# **Question 5 (4 points, read by a person).** Make films with a beam that has a quarter of your cell size (copy the lines that make `sim`, `at` and `film`, with the spacing `cell / 4` and new names for all three), and identify it with the coarse model. How far is the estimate off, in units of its interval? Does the sum of squares tell you (`least_squares` has `reduced_chi_square`)? How would you notice it with a real beam, whose modulus nobody knows? At most ten sentences, and one figure.
 
 # %% [markdown] open="model_error" points=4
 # *Your answer.*

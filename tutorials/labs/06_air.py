@@ -41,12 +41,13 @@ x, y, z = solid.vertices[solid.tets].mean(axis=1).T
 hole = (x > cell) & (x < length - cell) & (abs(y - side / 2) < cell) & (z > 2 * cell) & (z < side - cell)
 regions = {
     "root": wb.shapes.HalfSpace((1e-4, 0, 0), (1, 0, 0)),
-    "chamber": wb.shapes.Box((0.005, 0.005, 0.01), (0.115, 0.025, 0.025)),
+    "chamber": wb.shapes.Box((0.005, 0.005, 0.005), (0.115, 0.025, 0.025)),
 }
 full = 4e5  # pressure at a control of 1 [Pa]
 modulus = mine.number("modulus", 1.5e5, 3.0e5)  # [Pa]
 silicone = wb.Material(modulus, poissons_ratio=0.4, density=1070.0, damping=5e-3)
-shape = wb.shapes.TetMesh(solid.vertices, solid.tets[~hole])
+used, tets = np.unique(solid.tets[~hole], return_inverse=True)  # a larger hole leaves vertices without a tetrahedron
+shape = wb.shapes.TetMesh(solid.vertices[used], tets.reshape(-1, 4))
 finger = wb.SoftBody("finger", shape, silicone, regions, color=(0.9, 0.65, 0.55))
 air = wb.actuators.Cavity("air", "chamber", max_pressure=full)
 scene = wb.Scene([finger], [air], constraints=[wb.Constraint("root")], gravity=(0.0, 0.0, 0.0))
@@ -163,7 +164,7 @@ check("Question 3", lambda work: abs(work(2e9 * line, line) / known - 1) < 1e-3,
 # %% [markdown]
 # ## 4. Faster, or stronger?
 #
-# **Question 4 (4 points, read by a person).** The walls above and below the chamber are as thick as the hole is high. You may halve one of them. Which one would you halve for more bend per pressure, and which one for more force at the tip per bend? Argue with moments about the neutral line; then try it (change `hole`), and explain the difference, if there is one. At most ten sentences, and one figure.
+# **Question 4 (4 points, read by a person).** The wall above the chamber is as thick as the hole is high, the wall below is twice as thick. You may make the hole higher, so that one of the two walls is half as thick. Which one would you choose for more bend per pressure, and which one for more force at the tip per bend? Argue with moments about the neutral line. Then try the lower wall (change `hole`; use pressures up to a tenth of the modulus, also in the film strip, because the larger chamber bursts at twice as much), and explain the difference, if there is one. At most ten sentences, and one figure.
 
 # %% [markdown] open="walls" points=4
 # *Your answer.*

@@ -30,9 +30,9 @@ mine = Numbers(student, "tendons")
 # %% [markdown]
 # ## 1. The shape of a bent finger
 #
-# A wall holds the left end of a finger, which lies along $x$. A tendon runs through 13 guides at the distance $r$ above the axis, and pulls its right end. The same moment bends every section, so the axis becomes an arc of a circle: its *curvature* $\kappa$ [1/m], the turn per length, is the same everywhere. The section at the distance $s$ from the wall has turned by the angle $\kappa s$.
+# A wall holds the left end of a finger, which lies along $x$. A tendon runs through 13 guides at the distance $r$ above the axis, and pulls its right end. (In the drawing the tendon runs below the axis, and the finger bends downwards; here everything is upside down.) The same moment bends every section, so the axis becomes an arc of a circle: its *curvature* $\kappa$ [1/m], the turn per length, is the same everywhere. The section at the distance $s$ from the wall has turned by the angle $\kappa s$.
 #
-# **Question 1 (3 points).** Write the function that returns the coordinates of the tip of an axis that had the length $\ell$, and keeps it, along the straight finger ($x$) and across it ($z$), up positive. A positive curvature bends upwards. The function will be tried with curvatures of both signs, and with zero.
+# **Question 1 (3 points).** The axis keeps its length $\ell$. Write the function that returns the coordinates of its tip: $x$ along the straight finger, $z$ across it, positive upwards. The root is at (0, 0), and a positive curvature bends upwards. The function will be tried with curvatures of both signs, and with zero.
 #
 # *Predict first:* is the tip of a half circle at $x = 0$?
 

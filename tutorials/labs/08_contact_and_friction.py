@@ -9,7 +9,7 @@
 #
 # ![The friction cone: a contact sticks if its force is inside, and slides if it is on the edge](pictures/contact_cone.png)
 #
-# Coulomb's law: as long as a contact sticks, the tangential force $f_t$ stays within the cone $|f_t| \le \mu f_n$; as soon as it slides, $|f_t| = \mu f_n$, against the motion.
+# Coulomb's law: as long as a contact sticks, the tangential force $f_t$ stays within the cone $|f_t| \le \mu f_n$; as soon as it slides, $|f_t| = \mu f_n$, against the motion. In the drawing the force of the floor on the block is called $\lambda$.
 #
 # Write the name under which you hand this notebook in. The numbers of this lab follow from it.
 
@@ -109,8 +109,8 @@ check("Question 1", lambda friction_of: all(finds(friction_of, mu) for mu in fri
 # %%
 speed = mine.number("speed", 1.0, 2.0)  # [m/s]
 friction = mine.number("friction", 0.4, 0.7)
-degrees = mine.number("tilt", 5.0, 15.0)
-print(f"{speed} m/s up a slope of {degrees} degrees, friction {friction}")
+incline = mine.number("tilt", 5.0, 15.0)  # [degrees]
+print(f"{speed} m/s up a slope of {incline} degrees, friction {friction}")
 
 # %% [markdown]
 # **Question 2 (3 points).** How far [m] does it slide? The tolerance is 3 %.
@@ -118,14 +118,14 @@ print(f"{speed} m/s up a slope of {degrees} degrees, friction {friction}")
 # %% answer="way"
 way = ...  # [m]
 ### BEGIN SOLUTION
-tilt = math.radians(degrees)
+tilt = math.radians(incline)
 way = speed**2 / (2 * g * (math.sin(tilt) + friction * math.cos(tilt)))
 ### END SOLUTION
 
 
 # %% check="way" points=3
 def comes():
-    return run(300, 1 / 600, friction, tilt=-math.radians(degrees), speed=speed)[:, 0].max()
+    return run(300, 1 / 600, friction, tilt=-math.radians(incline), speed=speed)[:, 0].max()
 
 
 hint = "Balance of energy: the kinetic energy pays for the height and for the work of friction."

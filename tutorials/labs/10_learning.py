@@ -263,7 +263,7 @@ legend = axes[1].legend(frameon=False, fontsize=8)
 # %% [markdown]
 # ## 4. Samples and time
 #
-# **Question 4 (3 points).** The dashed line is two thirds of the (negative) return of the untrained policy. After how many samples, control intervals of one world, is each learner above it for the first time? And how many times as long as a sample of the first learner does one with gradient take? The tolerance is 5 %. `curve` and `gradient_curve` are lists of (samples, seconds, return).
+# **Question 4 (3 points).** The dashed line is two thirds of the (negative) return of the untrained policy. After how many samples, control intervals of one world, is each learner above it for the first time? And how many times as long as a sample of the first learner does one with gradient take? The tolerance is 5 %. `curve` and `gradient_curve` are lists of (samples, seconds, return). Compute the answers from them instead of typing numbers: the seconds are different in every run.
 
 # %% answer="price"
 reward_samples = ...
