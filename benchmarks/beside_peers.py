@@ -6,20 +6,22 @@
 Newton, and `hand` three fingers that push a rod beside MuJoCo MJX. Both sides have the same scene, controller, start,
 optimiser (Adam) and learning rate; the peer runs in its own process (``peers/``) and answers controls with a loss and
 its gradient, so that everything but the simulation is the same code. Episodes of both alternate. Seconds are processor
-time of the process that simulates, all its threads together, because a busy machine does not lengthen it as much as
-the time of a clock; without compilation, which is listed beside them.
+time of the process that simulates, all its threads together, which other programs lengthen less than the time of a
+clock; they begin after a first episode, which compiles.
 
 First the motions of both sides under the first controls are compared, and the gradients of both with their own
 difference quotients. Writes ``beside_NAME.png`` beside this file.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -57,16 +59,26 @@ def main() -> None:
         experiment = EXPERIMENTS[name]()
         if options.episodes:
             experiment.episodes = options.episodes
-        with tempfile.TemporaryDirectory() as folder:
-            sides = {OURS: Here(experiment)}
-            if not options.no_peer:
-                peer = Peer.start(experiment, folder, pythons.get(name, sys.executable))
-                sides |= {peer.name: peer} if peer else {}
-            try:
-                run(name, experiment, sides, options.seeds)
-            finally:
-                for side in sides.values():
-                    side.close()
+        python = None if options.no_peer else pythons.get(name, sys.executable)
+        if python and experiment.check:
+            check = experiment.check()
+            with beside(check, python) as sides:
+                if len(sides) > 1:
+                    compare_motions(f"{name} without contact", check, sides, check.controls(first(check, 0)).numpy())
+        with beside(experiment, python) as sides:
+            run(name, experiment, sides, options.seeds)
+
+
+@contextlib.contextmanager
+def beside(experiment: Experiment, python: str | None) -> Iterator[dict]:
+    """Both sides of an experiment by name; warpbots alone if `python` is None or has no peer."""
+    with tempfile.TemporaryDirectory() as folder:
+        peer = Peer.start(experiment, folder, python) if python else None
+        try:
+            yield {OURS: Here(experiment)} | ({peer.name: peer} if peer else {})
+        finally:
+            if peer:
+                peer.close()
 
 
 class Here:
@@ -76,7 +88,7 @@ class Here:
         self.experiment = experiment
 
     def episode(self, controls: np.ndarray, path: bool = False) -> dict:
-        """Loss, its gradient with respect to the controls, and processor time [s]; with `path` also what is observed."""
+        """Loss, its gradient with respect to the controls, processor time [s], and, with `path`, what is observed."""
         experiment, sim = self.experiment, self.experiment.sim
         begun = time.process_time()
         u = torch.tensor(controls, dtype=sim.state().fields()[0].dtype, requires_grad=True)
@@ -88,9 +100,6 @@ class Here:
                 watched = sim.rollout(u, len(controls), observe=experiment.observe)
             answer["path"] = watched.observation[0].numpy()
         return answer
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 class Peer:
@@ -188,9 +197,8 @@ def first(experiment: Experiment, seed: int) -> torch.Tensor:
 def run(name: str, experiment: Experiment, sides: dict[str, Here | Peer], seeds: int) -> None:
     """Compare motions and gradients, learn from all seeds, print tables and draw."""
     controls = experiment.controls(first(experiment, 0)).numpy()
-    compile_s = {}
     for title, side in sides.items():
-        compile_s[title] = side.episode(controls)["seconds"]
+        print(f"{name}, {title}: first episode {side.episode(controls)['seconds']:.1f} s", flush=True)
     if len(sides) > 1:
         compare_motions(name, experiment, sides, controls)
     for title, side in sides.items():
@@ -209,7 +217,7 @@ def run(name: str, experiment: Experiment, sides: dict[str, Here | Peer], seeds:
                 f"{factor * min(learner.losses):.4g}, {np.median(learner.seconds):.3f} s an episode",
                 flush=True,
             )
-    table(name, experiment, learners, compile_s)
+    table(name, experiment, learners)
     draw(name, experiment, learners)
 
 
@@ -249,13 +257,13 @@ def gradient_error(side: Here | Peer, controls: np.ndarray) -> str:
     return f"central differences along the gradient deviate from it by {listed}, with the step in brackets"
 
 
-def table(name: str, experiment: Experiment, learners: dict[str, list[Learner]], compile_s: dict[str, float]) -> None:
+def table(name: str, experiment: Experiment, learners: dict[str, list[Learner]]) -> None:
     """Print a row for each side: what is reached after all episodes, and in the seconds of the faster side."""
     factor, measure = experiment.measure
     budget = min(sum(learner.seconds) for each in learners.values() for learner in each)
     print(
         f"\n| {name} | {measure} at the start | best of {experiment.episodes} episodes | within {budget:.3g} s | "
-        "episode [s] | first episode, with compilation [s] |\n|" + "---|" * 6
+        "episode [s] |\n|" + "---|" * 5
     )
     for title, each in learners.items():
         start, best, within = [], [], []
@@ -266,7 +274,7 @@ def table(name: str, experiment: Experiment, learners: dict[str, list[Learner]],
             start.append(losses[0]), best.append(better[-1]), within.append(better[n - 1])
         times = np.concatenate([learner.seconds for learner in each])
         cells = ["; ".join(f"{v:.3g}" for v in column) for column in (start, best, within)]
-        print(f"| {title} | {' | '.join(cells)} | {np.median(times):.3f} | {compile_s[title]:.1f} |", flush=True)
+        print(f"| {title} | {' | '.join(cells)} | {np.median(times):.3f} |", flush=True)
 
 
 def draw(name: str, experiment: Experiment, learners: dict[str, list[Learner]]) -> None:

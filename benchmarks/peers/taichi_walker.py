@@ -24,7 +24,11 @@ class TaichiWalker(TaichiMPM):
         self.stress, self.floor, self.friction = options["max_stress"], options["floor_node"], options["friction"]
         keys = ("dx", "resolution", "dt", "youngs_modulus", "poissons_ratio", "density")
         super().__init__(
-            data["position"], steps=self.per * self.intervals, threads=1, needs_grad=True, **{k: options[k] for k in keys}
+            data["position"],
+            steps=self.per * self.intervals,
+            threads=1,
+            needs_grad=True,
+            **{k: options[k] for k in keys},
         )
         self.u = ti.field(float, (self.intervals, self.channels), needs_grad=True)
         self.channel = ti.field(ti.i32, self.n)
@@ -85,8 +89,9 @@ class TaichiWalker(TaichiMPM):
         return self.start - self.loss[None], -self.u.grad.to_numpy()
 
     def path(self):
-        """Mean position at the end of each interval of the last episode [m], measured from the first node."""
-        return self.x.to_numpy()[self.per :: self.per].astype(np.float64).mean(axis=1)
+        """Positions at the end of each interval of the last episode [m], measured from the first node."""
+        ends = self.x.to_numpy()[self.per :: self.per]
+        return ends.reshape(len(ends), -1)
 
 
 def prepare(options):
