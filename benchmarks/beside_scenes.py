@@ -84,7 +84,7 @@ def walker() -> Experiment:
     """The walker of the tutorials under MPM: distance in 1 s."""
     interval, substeps, dx, intervals = 5e-3, 5, 1 / 80, sized(200, 4)
     scene = walker_scene()
-    sim = wb.Simulation(scene, wb.MPM(dx), interval, substeps, checkpoints=ALL)
+    sim = wb.Simulation(scene, wb.MPM(dx), interval, substeps)
     matter, grid = sim.model.matter, sim.model.grid
     channel = np.full(len(matter.position), -1)
     for c, region in enumerate(scene.bodies[0].regions.values()):
@@ -119,13 +119,13 @@ def walker() -> Experiment:
 
 
 def robot(contact: bool = True) -> Experiment:
-    """The walker in space under masses and springs: distance in 1 s; without `contact` it falls for 0.2 s.
+    """The walker in space under masses and springs: distance in 0.5 s; without `contact` it falls for 0.2 s.
 
     Newton has one contact stiffness for all masses, where warpbots has one for each area: both have the same sum over
     the soles. Its friction grows with speed as long as Coulomb's law permits, so steeply that the smallest mass just
     stops in a step; the friction of warpbots sticks.
     """
-    interval, spacing, intervals = 1e-2, 0.025, sized(100 if contact else 20, 2)
+    interval, spacing, intervals = 1e-2, 1 / 30, sized(50 if contact else 20, 2)
     scene = spatial_walker()
     if not contact:
         scene = dataclasses.replace(scene, obstacles=[])
@@ -146,7 +146,7 @@ def robot(contact: bool = True) -> Experiment:
         spread=0.3,
         centre=0.0,
         rate=0.05,
-        episodes=sized(30, 1),
+        episodes=sized(20, 1),
         script="newton_robot.py",
         install="pip install newton",
         options={
@@ -159,7 +159,7 @@ def robot(contact: bool = True) -> Experiment:
             "damping": made.damping, "rest_length": made.rest_length, "gain": gain,
         },
         agree=(sized(20, 2), np.inf if contact else 0.1),
-        measure=(-1e2, "distance in 1 s [cm]"),
+        measure=(-1e2, "distance in 0.5 s [cm]"),
         check=(lambda: robot(contact=False)) if contact else None,
     )  # fmt: skip
 
@@ -208,7 +208,7 @@ def hand() -> Experiment:
         spread=0.2,
         centre=0.3,
         rate=0.05,
-        episodes=sized(60, 1),
+        episodes=sized(40, 1),
         script="mjx_hand.py",
         install="pip install mujoco-mjx",
         options={
