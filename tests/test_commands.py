@@ -82,6 +82,8 @@ PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
     "mujoco_batch": ["mujoco"],
 }  # fmt: skip
+BESIDE = {"walker": "taichi_walker", "robot": "newton_robot", "hand": "mjx_hand"}
+"""Experiments beside a peer, and the scripts of these peers."""
 
 
 def of(computed):
@@ -218,7 +220,8 @@ def test_stored_results_are_played_finer(name, start):
 def test_every_script_of_a_paper_is_started():
     scripts = {p.stem for p in (BENCHMARKS / "papers").glob("*.py") if "__main__" in p.read_text()}
     assert scripts == set(PAPERS)
-    assert {p.stem for p in (BENCHMARKS / "peers").glob("*.py")} == set(PEERS)
+    peers = {p.stem for p in (BENCHMARKS / "peers").glob("*.py") if "__main__" in p.read_text()}
+    assert peers == {*PEERS, *BESIDE.values()}
     assert {p.stem for p in (BENCHMARKS / "tasks").glob("*.py") if "__main__" in p.read_text()} == {*TASKS, "ground"}
 
 
@@ -413,6 +416,43 @@ def test_peer(name, tmp_path):
     peer = json.loads(child.stdout.strip().splitlines()[-1])
     assert peer["items"] > 0 and peer["forward_s_per_step"] > 0.0
     assert name == "mujoco_batch" or peer["gradient_s_per_step"] > 0.0
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_experiment_beside_peers(name, start):
+    """Our own side learns from a gradient that agrees with its differences."""
+    if name == "hand":
+        require(["mujoco"])
+    said = start(BENCHMARKS / "beside_peers.py", name, "--no-peer", "--episodes", "3")
+    errors = [abs(float(e)) for e in re.findall(r"([+-]\S+) % \(", said)]
+    assert len(errors) == 3 and min(errors) < 2.0
+    before, after = re.search(r"seed 0, warpbots: .* (\S+) to (\S+), \S+ s an episode", said).groups()
+    assert float(after) < float(before) if name == "hand" else float(after) > float(before)
+    assert re.search(r"\n\| warpbots \| \S+ \| \S+ \| \S+ \| [\d.]+ \|\n", said)
+
+
+def test_a_missing_peer_is_named(start, tmp_path, capsys):
+    """With the command that installs it; our own side runs. Any other fault of a peer ends the run."""
+    python = tmp_path / "python"
+    words = [BENCHMARKS / "beside_peers.py", "walker", "--peer-python", f"walker={python}"]
+    python.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'taichi'\" >&2\nexit 1\n")
+    python.chmod(0o755)
+    assert "| warpbots |" in start(*words)
+    assert "No module named 'taichi'; `pip install taichi` into an environment of its own" in capsys.readouterr().err
+    python.write_text("#!/bin/sh\necho 'ValueError: no' >&2\nexit 1\n")
+    with pytest.raises(RuntimeError, match="taichi_walker.py failed: ValueError: no"):
+        start(*words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")
+def test_training_beside_a_peer(name, start):
+    """Both sides move alike, and both learn."""
+    require({"walker": ["taichi"], "robot": ["newton"], "hand": ["mujoco", "jax"]}[name])
+    said = start(BENCHMARKS / "beside_peers.py", name)
+    assert "motions differ by" in said
+    assert len(re.findall(rf"^{name}, seed 0, ", said, re.M)) == 2
 
 
 def commands():

@@ -1,0 +1,105 @@
+"""A walker of MLS-MPM in Taichi, with its gradient by Taichi's autodiff: the peer of ``beside_peers.py walker``.
+
+The step is that of ``taichi_mpm.py``, with a muscle stress u s (F n)(F n)^T along y in driven particles, and a floor
+with Coulomb friction at the nodes at and below y = 0 instead of a sticky box. It answers controls as ``serve.py`` says
+(``pip install taichi``).
+"""
+
+import numpy as np
+from serve import serve
+from taichi_mpm import GRAVITY, TaichiMPM, ti
+
+
+@ti.data_oriented
+class TaichiWalker(TaichiMPM):
+    """Rollouts under a table of controls, and the gradient of the distance walked.
+
+    Args:
+        options: Sizes of the scene.
+        data: Arrays: `position`, measured from the first node [m]; `channel` of each particle, -1 for passive ones.
+    """
+
+    def __init__(self, options, data):
+        self.per, self.intervals, self.channels = options["substeps"], options["intervals"], options["channels"]
+        self.stress, self.floor, self.friction = options["max_stress"], options["floor_node"], options["friction"]
+        keys = ("dx", "resolution", "dt", "youngs_modulus", "poissons_ratio", "density")
+        super().__init__(
+            data["position"],
+            steps=self.per * self.intervals,
+            threads=1,
+            needs_grad=True,
+            **{k: options[k] for k in keys},
+        )
+        self.u = ti.field(float, (self.intervals, self.channels), needs_grad=True)
+        self.channel = ti.field(ti.i32, self.n)
+        self.channel.from_numpy(data["channel"].astype(np.int32))
+        self.driven = ti.field(float, self.n)
+        self.driven.from_numpy(np.where(data["channel"] >= 0, self.stress, 0.0).astype(np.float32))
+        self.start = data["position"][:, 0].mean()
+
+    @ti.kernel
+    def p2g(self, s: ti.i32):
+        """Update F and scatter momentum and mass of step s."""
+        ti.loop_config(parallelize=self.threads)
+        for p in range(self.n):
+            base, fx, w = self.stencil(self.x[s, p])
+            eye = ti.Matrix.identity(float, self.dim)
+            f_new = self.matmul(eye + self.dt * self.C[s, p], self.F[s, p])
+            self.F[s + 1, p] = f_new
+            along = f_new[:, 1]
+            tau = (
+                self.mu[p] * (self.matmul(f_new, f_new.transpose()) - eye)
+                + self.lam[p] * ti.log(f_new.determinant()) * eye
+                + self.driven[p] * self.u[s // self.per, ti.max(self.channel[p], 0)] * along.outer_product(along)
+            )
+            affine = self.mass * self.dx * self.C[s, p] - self.dt * self.volume * 4.0 * self.inv_dx * tau
+            momentum = self.mass * self.v[s, p] - self.matvec(affine, fx)
+            for offset in ti.static(ti.grouped(ti.ndrange(*(3,) * self.dim))):
+                weight = self.weight(w, offset)
+                self.grid_p[base + offset] += weight * (momentum + self.matvec(affine, offset))
+                self.grid_m[base + offset] += weight * self.mass
+
+    @ti.kernel
+    def grid_op(self):
+        """Momentum to velocity, with gravity, and Coulomb's law at the nodes of the floor.
+
+        A node that slides keeps the share 1 - mu |v_n| / |v_t| of its tangential velocity; one that separates, all.
+        """
+        ti.loop_config(parallelize=self.threads)
+        for i, j in self.grid_m:
+            if self.grid_m[i, j] > 0.0:
+                vx = self.grid_p[i, j][0] / self.grid_m[i, j]
+                vy = self.grid_p[i, j][1] / self.grid_m[i, j] - GRAVITY * self.dt
+                if j <= self.floor and vy < 0.0:
+                    if vx > -self.friction * vy:
+                        self.grid_v[i, j] = ti.Vector([vx + self.friction * vy, 0.0])
+                    elif vx < self.friction * vy:
+                        self.grid_v[i, j] = ti.Vector([vx - self.friction * vy, 0.0])
+                    else:
+                        self.grid_v[i, j] = ti.Vector([0.0, 0.0])
+                else:
+                    self.grid_v[i, j] = ti.Vector([vx, vy])
+
+    def episode(self, controls):
+        """Loss, minus the distance [m] of the mean position along x, and its gradient."""
+        self.u.from_numpy(controls.astype(np.float32))
+        self.u.grad.fill(0.0)
+        self.forward()
+        self.backward()
+        return self.start - self.loss[None], -self.u.grad.to_numpy()
+
+    def path(self):
+        """Positions at the end of each interval of the last episode [m], measured from the first node."""
+        ends = self.x.to_numpy()[self.per :: self.per]
+        return ends.reshape(len(ends), -1)
+
+
+def prepare(options):
+    """Build the walker; its kernels are compiled when they first run."""
+    ti.init(arch=ti.cpu, cpu_max_num_threads=1, default_fp=ti.f32, offline_cache=False, log_level=ti.ERROR)
+    walker = TaichiWalker(options, np.load(options["scene"]))
+    return "Taichi " + ".".join(map(str, ti.__version__)), walker.episode, walker.path
+
+
+if __name__ == "__main__":
+    serve(prepare)
