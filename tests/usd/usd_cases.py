@@ -399,7 +399,8 @@ class Trajectory(wb.Trajectory):
     @property
     def simulation(self):
         motion = motion_parameters(self.scene, 1, "cpu")
-        return SimpleNamespace(scene=self.scene, model=SimpleNamespace(parameter=lambda name: wp.to_torch(motion[name])))
+        model = SimpleNamespace(parameter=lambda name: wp.to_torch(motion[name]))
+        return SimpleNamespace(scene=self.scene, model=model)
 
     def frames(self, every=1):
         for k in range(0, self.steps + 1, every):

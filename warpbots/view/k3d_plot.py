@@ -109,8 +109,8 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         if len(faces):
             origin, faces = creased(upright(vertices), faces)
             mesh = k3d.mesh(
-                upright(vertices)[origin], faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=False,
-                roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
+                upright(vertices)[origin], faces.astype(np.uint32), color=_int(GROUND), side="front",
+                flat_shading=False, roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
             )  # fmt: skip
             if moves:
                 mesh.model_matrix = _matrices(poses, k, flat=scene.dim == 2)

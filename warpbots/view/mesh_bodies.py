@@ -62,7 +62,7 @@ def node_meshes(scene: Scene, particles: Matter, cut: Shape | None = None) -> li
 
 
 def _creased(part: MovingTriangles, rest: np.ndarray, twice: bool) -> MovingTriangles:
-    """`part` with a vertex for each side of a crease at rest, and for each side of the surface if it is seen `twice`."""
+    """`part` with a vertex for each side of a crease at rest and, if it is seen `twice`, of the surface."""
     origin, faces = creased(part.at(rest), part.faces)
     if twice:
         origin, faces = both_sides(origin, faces)

@@ -122,7 +122,8 @@ class Facets:
         weights = np.stack([np.ones(len(face)), *place.T], axis=1)
         columns = 3 * face[:, None] + np.arange(3)
         first = np.arange(0, columns.size + 1, 3)
-        found = csr_matrix((weights.ravel(), columns.ravel(), first), (len(face), 3 * len(terms))) @ terms.reshape(-1, 6)
+        mean = csr_matrix((weights.ravel(), columns.ravel(), first), shape=(len(face), 3 * len(terms)))
+        found = mean @ terms.reshape(-1, 6)
         return found[:, :3], found[:, 3:]
 
 
