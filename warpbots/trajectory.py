@@ -26,7 +26,7 @@ else:
 
     TensorState_co = TypeVar("TensorState_co", covariant=True)
 
-__all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory", "obstacles_at"]
+__all__ = ["MatterState", "Simulated", "TensorState_co", "Trajectory", "obstacles_at", "poses_at"]
 
 
 class MatterState(Protocol):
@@ -93,6 +93,26 @@ def obstacles_at(
     with turn:
         rotation, position = obstacle_poses(scene, time, travel, values)
     return position[0], rotation[0]
+
+
+def poses_at(
+    simulation: Simulated, state: Any, world: int = 0, **parameters: torch.Tensor
+) -> tuple[np.ndarray, np.ndarray]:
+    """Poses of all rigid bodies in one world of a state, in the order of `Scene.rigid`.
+
+    Args:
+        simulation: The simulation.
+        state: The state.
+        world: Index of the world.
+        parameters: Tensors that replace parameters of the model, by name.
+
+    Returns:
+        Origins of the frames of the bodies [m], shape (n_bodies, 3), and axes of these frames as columns, shape
+        (n_bodies, 3, 3).
+    """
+    with torch.no_grad():
+        readings = simulation.sense(state, steps=False, **parameters)
+    return readings.position[world].cpu().numpy(), readings.rotation[world].cpu().numpy()
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -230,9 +250,7 @@ class Trajectory(Generic[TensorState_co]):
         if not self.scene.rigid:
             raise ValueError(f"poses: scene {self.scene.name!r} has no rigid bodies; see frames")
         for time, state in self.states(every):
-            with torch.no_grad():
-                r = self.simulation.sense(state, steps=False, **self.parameters)
-            yield time, r.position[world].cpu().numpy(), r.rotation[world].cpu().numpy()
+            yield time, *poses_at(self.simulation, state, world, **self.parameters)
 
     @checked
     def obstacle_poses(self, every: int = 1, world: int = 0) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:

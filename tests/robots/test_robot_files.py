@@ -8,6 +8,7 @@ import trimesh
 import warpbots as wb
 from warpbots.meshing.convex_hulls import convex_hull
 from warpbots.scene import TriangleMesh
+from warpbots.scene.palette import RIGID
 
 BLOCK = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)], dtype=float)
 
@@ -350,3 +351,21 @@ def test_limits_of_mjcf_follow_mujoco(folder, heard):
 def test_urdf_that_means_nothing_is_refused_by_name(folder, text, said):
     with pytest.raises(wb.SceneError, match=said):
         load(folder, text)
+
+
+@pytest.mark.parametrize("file", ["robot.urdf", "robot.xml"])
+def test_links_without_a_colour_have_one_of_the_palette(file, folder):
+    """Two robots in one scene differ; a grey that the file gives by a material stays."""
+    if file == "robot.xml":
+        grey = '<asset><material name="grey" rgba=".5 .5 .5 1"/></asset>'
+        bodies = '<body><geom size=".1"/><body name="b"><geom size=".1" material="grey"/></body></body>'
+        text = f"<mujoco>{grey}<worldbody>{bodies}</worldbody></mujoco>"
+    else:
+        shape = f'{MASS}<collision><geometry><sphere radius=".1"/></geometry></collision>'
+        paint = '<material name="m"><color rgba=".2 .3 .4 1"/></material>'
+        painted = f'<visual><geometry><sphere radius=".1"/></geometry>{paint}</visual>'
+        joint = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+        text = f'<robot name="r"><link name="a">{shape}</link><link name="b">{shape}{painted}</link>{joint}</robot>'
+    scene = load(folder, text, file)
+    assert [body.color is None for body in scene.rigid] == [True, False]
+    assert scene.colors[0] in RIGID

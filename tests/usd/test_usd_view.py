@@ -144,6 +144,26 @@ def test_a_mesh_of_the_user_keeps_its_colour(tmp_path):
     assert findings(tmp_path / "walk.usda") == []
 
 
+@pytest.mark.parametrize("color", ["stress", "activation", None])
+def test_a_motion_is_simulated_once(color, tmp_path, monkeypatch):
+    """Also with bodies of two kinds, an obstacle that moves, and a range of colours that is known only at the end."""
+    jelly = wb.SoftBody("jelly", wb.scene.Box((0.0, 0.0, 0.0), (0.1, 0.1, 0.1)), wb.Material(1e4))
+    ball = wb.RigidBody("ball", wb.scene.Sphere((0.05, 0.05, 0.15), 0.03), density=800.0)
+    sinks = wb.PrescribedMotion((0.0, 0.1), ((0.0, 0.0, 0.0), (0.0, 0.0, -0.01)))
+    plate = wb.Obstacle(wb.scene.Box((-0.1, -0.1, -0.2), (0.2, 0.2, 0.0)), name="plate", motion=sinks)
+    scene = wb.Scene([jelly, ball], obstacles=[plate])
+    walk = wb.Simulation(scene, wb.Coupled(wb.MPM(dx=0.05), wb.Articulated()), DT, 10).rollout(None, 4)
+    step, steps = wb.Simulation.step, []
+    monkeypatch.setattr(wb.Simulation, "step", lambda *given, **more: steps.append(1) or step(*given, **more))
+    usd.write(tmp_path / "walk.usda", walk, fps=FPS, color=color)
+    assert len(steps) == 4
+    if color == "stress":
+        largest = max(float(values.max()) for values, _ in of_particles(shown(tmp_path / "walk.usda", color)))
+        stage = Usd.Stage.Open(str(tmp_path / "walk.usda"))
+        said = UsdGeom.PrimvarsAPI(stage.GetPrimAtPath("/World/Bodies/jelly/Particles")).GetPrimvar("displayColor")
+        assert said.GetAttr().GetCustomDataByKey("warpbots:upper") == pytest.approx(largest, rel=1e-6)
+
+
 def test_there_is_nothing_of_that_name(tmp_path):
     sim = designed("mpm")
     with pytest.raises(

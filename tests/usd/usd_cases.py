@@ -3,9 +3,12 @@
 import dataclasses
 import math
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
+import torch
 import usd_validation_nvidia as nvidia
+import warp as wp
 from pxr import Usd, UsdValidation
 
 import warpbots as wb
@@ -57,7 +60,7 @@ from warpbots.scene import (
     VelocityDrive,
 )
 from warpbots.solvers.matter import Matter
-from warpbots.solvers.obstacle_poses import obstacle_poses
+from warpbots.solvers.motion_parameters import motion_parameters
 
 ROUND = Material(5e4)
 """Every number of it is exact in single precision or a short decimal."""
@@ -391,15 +394,24 @@ class Trajectory(wb.Trajectory):
         volume = np.abs(numbers(n)) * 1e-3 + 1e-4
         self.matter = Particles(numbers(n, scene.dim), volume, np.arange(n) % len(scene.bodies))
 
+    parameters: ClassVar = {}
+
+    @property
+    def simulation(self):
+        motion = motion_parameters(self.scene, 1, "cpu")
+        model = SimpleNamespace(parameter=lambda name: wp.to_torch(motion[name]))
+        return SimpleNamespace(scene=self.scene, model=model)
+
     def frames(self, every=1):
         for k in range(0, self.steps + 1, every):
             velocity = numbers(*self.matter.position.shape, seed=k)
             yield k * self.control_interval, self.matter.position + 0.01 * velocity, velocity
 
-    def obstacle_poses(self, every=1):
-        for k in range(0, self.steps + 1, every):
-            rotation, position = obstacle_poses(self.scene, [k * self.control_interval])
-            yield k * self.control_interval, position[0], rotation[0]
+    def states(self, every=1):
+        for time, position, velocity in self.frames(every):
+            moved = {"position": torch.from_numpy(position)[None], "velocity": torch.from_numpy(velocity)[None]}
+            none = torch.zeros(1, len(self.simulation.model.parameter("drive_speed")[0]), dtype=torch.float64)
+            yield time, SimpleNamespace(**moved, time=torch.tensor([time], dtype=torch.float64), travel=none)
 
 
 class MeshTrajectory(Trajectory):

@@ -10,14 +10,14 @@ from view_cases import GREEN, RED
 
 import warpbots as wb
 from warpbots.meshing import tetrahedra
-from warpbots.scene import Box, Muscle, Obstacle, Scene, Sheet, SoftBody
+from warpbots.scene import Box, Muscle, Obstacle, Scene, Sheet, SoftBody, Sphere
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.clipped import surface
 from warpbots.surfaces.skin import loose
 from warpbots.view import Camera, draw
 from warpbots.view.drawables import particles_of, placed
 from warpbots.view.k3d_plot import new_plot
-from warpbots.view.mesh_bodies import node_facets
+from warpbots.view.mesh_bodies import creased_mesh, node_facets, node_meshes
 from warpbots.view.motion import Motion
 from warpbots.view.palette import CONTRACT
 from warpbots.view.rigid_bodies import BodyPoses
@@ -98,16 +98,32 @@ def test_a_sheet_is_seen_from_both_sides(scene, elevation, axes, pixels):
         assert alike(at(pixels(ax.figure), ax, middle), GREEN).all()
 
 
-def test_faces_have_the_mean_colour_of_their_nodes_and_look_outwards(scene):
+def test_corners_have_the_colours_of_their_nodes_and_faces_look_outwards(scene):
     nodes = nodes_of(scene)
     color = np.random.default_rng(0).uniform(size=(len(nodes), 3))
-    found = node_facets(scene, nodes, nodes.position, color)
+    found = node_facets(node_meshes(scene, nodes), nodes.position, color)
     beam, sheet = (b.shape for b in scene.bodies)
     assert len(found.corner) == len(beam.surface) + 2 * len(sheet.faces)
-    np.testing.assert_allclose(found.color[: len(beam.surface)], color[beam.surface].mean(axis=1))
+    np.testing.assert_array_equal(found.color[: len(beam.surface)], color[beam.surface])
     middle = found.corner.mean(axis=1)[: len(beam.surface)]
     assert (np.einsum("fi,fi->f", found.normal[: len(middle), 0], middle - [0.2, 0.05, 0.05]) > 0.0).all()
     np.testing.assert_allclose(np.linalg.norm(found.normal, axis=-1), 1.0)
+
+
+@pytest.mark.parametrize("shape", [Sphere((0.0, 0.0, 0.0), 0.1), Box((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1))])
+def test_a_ball_is_smooth_and_edges_are_sharp(shape):
+    """Normals of a ball point away from its middle; those of a box are along the axes up to its edges."""
+    scene = Scene([SoftBody("body", tetrahedra(shape, 0.03), wb.Material(1e5))])
+    nodes = nodes_of(scene)
+    found = node_facets(node_meshes(scene, nodes), nodes.position, np.ones((len(nodes), 3)))
+    if isinstance(shape, Box):
+        np.testing.assert_allclose(np.abs(found.normal).max(axis=-1), 1.0)
+        return
+    radial = found.corner / np.linalg.norm(found.corner, axis=-1, keepdims=True)
+    across = np.cross(found.corner[:, 1] - found.corner[:, 0], found.corner[:, 2] - found.corner[:, 0])
+    flat = across / np.linalg.norm(across, axis=1, keepdims=True)
+    away = [np.degrees(np.arccos(np.einsum("fci,fci->fc", n, radial).min())) for n in (found.normal, flat[:, None])]
+    assert away[0] < 8.0 < 12.0 < away[1]
 
 
 def test_nodes_of_projective_dynamics_are_drawn_where_they_are(scene):
@@ -117,7 +133,8 @@ def test_nodes_of_projective_dynamics_are_drawn_where_they_are(scene):
     assert nodes.drawn is nodes
     x, _ = placed(sim, sim.state(position=torch.as_tensor(bent(nodes))))
     np.testing.assert_allclose(x, bent(nodes), atol=1e-6)
-    assert len(node_facets(scene, nodes.drawn, x, np.ones_like(x)).corner) > len(scene.bodies[0].shape.surface)
+    faces = node_facets(node_meshes(scene, nodes.drawn), x, np.ones_like(x)).corner
+    assert len(faces) > len(scene.bodies[0].shape.surface)
 
 
 def test_a_driven_region_is_tinted(scene, axes, pixels):
@@ -166,10 +183,10 @@ def test_the_widget_moves_the_vertices_of_the_surfaces(scene):
     assert "particles" not in objects
     for k, name in enumerate(("beam", "sheet")):
         mesh, nodes = objects[name], shown.particles.surfaces[k]
-        used = np.unique(nodes.faces)
+        used, _ = creased_mesh(shown.particles, nodes)
         assert list(mesh.vertices) == ["0", "1"]
         for frame, x in mesh.vertices.items():
-            np.testing.assert_array_equal(x, shown.position[int(frame)][nodes.nodes][used])
-        np.testing.assert_array_equal(used[np.array(mesh.indices)], nodes.faces)
+            np.testing.assert_array_equal(x, shown.position[int(frame)][used])
+        np.testing.assert_array_equal(used[np.array(mesh.indices)], nodes.nodes.start + nodes.faces)
         assert mesh.side == ("front", "double")[k]
         assert {len(c) for c in mesh.colors.values()} == {len(used)}

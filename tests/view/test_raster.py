@@ -21,7 +21,8 @@ from warpbots.scene import (
 from warpbots.scene import Material as M
 from warpbots.surfaces.clipped import slab, surface
 from warpbots.view import Camera
-from warpbots.view.raster import Canvas
+from warpbots.view.raster import Canvas, brightness
+from warpbots.view.rigid_bodies import Facets
 from warpbots.view.visible_particles import outward, visible
 
 TURN = ((0.8, 0.0, 0.6), (0.0, 1.0, 0.0), (-0.6, 0.0, 0.8))
@@ -153,6 +154,24 @@ def test_triangles_hide_and_are_hidden(camera):
         image = canvas.picture(side * toward[None], np.array([0.05]), np.array([[1.0, 0.0, 0.0]]))
         assert np.argmax(image[row, column, :3]) == channel
     np.testing.assert_array_equal(canvas.nearest, before)
+
+
+def test_colours_and_normals_are_interpolated_between_corners(camera):
+    """At a point of a triangle the weights of the corners are the areas of the opposite triangles."""
+    u, v, toward = camera.axes
+    corner = 0.4 * np.array([[-u - v, u - v, v]])
+    normal = np.array([[toward + 0.4 * u, toward - 0.4 * u, toward + 0.3 * v]])
+    normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
+    canvas = Canvas.blank(camera, 200, 200)
+    none = np.zeros((0, 3))
+    image = canvas.picture(none, np.zeros(0), none, None, Facets(corner, normal, 0.8 * np.eye(3)[None]))
+    assert (image[..., 3] == 255).sum() > 2000
+    for weights in ([0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [1 / 3, 1 / 3, 1 / 3]):
+        (place,) = canvas.pixels((np.array(weights) @ corner[0])[None]) / 2.0  # two rows of the buffer are a row
+        column, row = (int(p) for p in place)
+        n = np.array(weights) @ normal[0]
+        shown = 0.8 * np.array(weights) * brightness(n[None] / np.linalg.norm(n), camera)
+        np.testing.assert_allclose(image[row, column, :3] / 255.0, shown, atol=0.012)
 
 
 def test_faces_that_look_away_are_not_drawn(camera):

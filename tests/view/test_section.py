@@ -9,7 +9,7 @@ from warpbots.contact import signed_distance
 from warpbots.scene import Box, HalfSpace, Material, Scene, SoftBody, Sphere, TriangleMesh
 from warpbots.surfaces.section import clipped_triangles
 from warpbots.surfaces.skin import skins_of
-from warpbots.view.mesh_bodies import node_facets, opened_meshes
+from warpbots.view.mesh_bodies import node_facets, node_meshes
 
 CUBE = Box((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 CORNER = HalfSpace((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
@@ -34,7 +34,7 @@ def opened(shape, cut, solver, move=None):
     matter = solver.build(scene, 1, "cpu").matter.drawn
     x = matter.position if move is None else matter.position @ move.T
     if matter.surfaces:
-        return node_facets(scene, matter, x, np.ones_like(x), opened_meshes(scene, matter, cut)).corner
+        return node_facets(node_meshes(scene, matter, cut), x, np.ones_like(x)).corner
     (skin,) = skins_of(scene, matter, cut)
     vertices, intact, _ = skin.at(x)
     assert intact.all()

@@ -154,3 +154,14 @@ def test_bars_have_no_skin_and_balls_do():
     scene = Scene((bars, ball))
     lattice = wb.MassSpring(0.01).build(scene).matter.drawn
     assert [skin.body for skin in skins_of(scene, lattice)] == [1]
+
+
+@pytest.mark.parametrize("breaking", [None, 0.5])
+def test_a_lattice_tears_only_if_its_springs_can_break(breaking):
+    """Large random distortions tear the skin of a body whose springs can break, and of no other."""
+    body = SoftBody("block", Box((0.0, 0.0, 0.0), (0.1, 0.1, 0.1)), wb.Material(1e4, breaking_strain=breaking))
+    lattice = wb.MassSpring(0.02).build(Scene([body])).matter
+    (skin,) = skins_of(Scene([body]), lattice.drawn)
+    x = lattice.position + np.random.default_rng(0).normal(0.0, 0.03, lattice.position.shape)
+    _, intact, bare = skin.at(lattice.drawn_at(x))
+    assert intact.all() == (not bare.any()) == (breaking is None)

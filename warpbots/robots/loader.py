@@ -157,7 +157,7 @@ def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid])
 
 
 def _looks(robot: RobotRecord, solid: CollisionSolid) -> dict:
-    """Colour and friction of the first geom of a solid."""
+    """Colour, if the file gives one, and friction of the first geom of a solid."""
     geom = robot.geoms[solid.geoms[0]]
     return {"color": geom.color, "friction": 0.0 if geom.frictionless else geom.friction}
 

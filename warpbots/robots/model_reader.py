@@ -25,6 +25,9 @@ __all__ = ["records_of"]
 
 _COORDINATES, _VELOCITIES = {"free": 7, "ball": 4}, {"free": 6, "ball": 3}
 
+_UNSAID = np.array([0.5, 0.5, 0.5, 1.0], dtype=np.float32)
+"""Colour and opacity that MuJoCo gives a geom without a colour in the file."""
+
 
 def records_of(source: Source) -> RobotRecord:
     """The records of a compiled robot file."""
@@ -85,13 +88,14 @@ def _limited(model: Any, switch: str, limits: str, k: int) -> np.ndarray | None:
 def _geom(source: Source, k: int, rotation: np.ndarray) -> GeomRecord:
     model, material = source.model, source.model.geom_matid[k]
     color = model.geom_rgba[k] if material < 0 else model.mat_rgba[material]
+    shown = material >= 0 or not np.array_equal(color, _UNSAID)
     return GeomRecord(
         name=model.geom(k).name or f"geom {k}", kind=source.kind("mjtGeom", model.geom_type[k]),
         body=int(model.geom_bodyid[k]), position=model.geom_pos[k].copy(), rotation=rotation,
         size=model.geom_size[k].copy(), radius=float(model.geom_rbound[k]), mesh=int(model.geom_dataid[k]),
         contype=int(model.geom_contype[k]), conaffinity=int(model.geom_conaffinity[k]),
         friction=float(model.geom_friction[k, 0]), frictionless=bool(model.geom_condim[k] == 1),
-        priority=int(model.geom_priority[k]), color=tuple(float(c) for c in color[:3]),
+        priority=int(model.geom_priority[k]), color=tuple(float(c) for c in color[:3]) if shown else None,
     )  # fmt: skip
 
 

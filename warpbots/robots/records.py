@@ -109,7 +109,7 @@ class GeomRecord:
         friction: Coulomb coefficient [1].
         frictionless: Whether the geom has condim 1: no friction, unless the other geom has a higher condim.
         priority: Priority of the geom in a contact; the friction of the geom with the higher priority is used.
-        color: Red, green and blue in [0, 1].
+        color: Red, green and blue in [0, 1]; None if the file gives no colour.
     """
 
     name: str
@@ -125,7 +125,7 @@ class GeomRecord:
     friction: float
     frictionless: bool
     priority: int
-    color: tuple[float, ...]
+    color: tuple[float, ...] | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -102,6 +102,11 @@ class Matter:
         """Whether any spring can yield or break."""
         return False
 
+    @property
+    def holds(self) -> bool:
+        """Whether the matter cannot tear, however much it is distorted."""
+        return False
+
 
 def regions_at(body: SoftBody, position: np.ndarray, slack: float | np.ndarray = 0.0) -> dict[str, np.ndarray]:
     """For each region of `body`, by name, whether the points `position` lie in it, shape (n,), bool.

@@ -42,9 +42,14 @@ def surface(shape: Shape, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndar
     return sampled_surface(shape, lower, upper, float((high - low).max()) / _CELLS)
 
 
-def both_sides(faces: np.ndarray) -> np.ndarray:
-    """All `faces`, shape (m, 3), in both orientations, shape (2 m, 3), so that both sides are visible."""
-    return np.concatenate([faces, faces[:, ::-1]])
+def both_sides(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A surface that is visible from both sides: all vertices and faces once for each side.
+
+    Args:
+        vertices: Vertices, or a value for each of them, shape (n, ...).
+        faces: Vertex indices, shape (m, 3).
+    """
+    return np.concatenate([vertices, vertices]), np.concatenate([faces, len(vertices) + faces[:, ::-1]])
 
 
 def slab(shape: Shape, lower: np.ndarray, upper: np.ndarray, depth: float) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +142,7 @@ def _(shape: TetMesh, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray,
 
 @surface.register
 def _(shape: Sheet, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return shape.vertices, both_sides(shape.faces)
+    return both_sides(shape.vertices, shape.faces)
 
 
 @surface.register

@@ -42,6 +42,7 @@ class Skin:
         spacing: Distance between the particles of the body [m].
         owner: Index of the particle nearest to each vertex, among all particles, shape (n_vertices,), int.
         points: The vertices of the skin, as points that move with the particles.
+        tears: Whether the matter can tear.
     """
 
     body: int
@@ -52,6 +53,7 @@ class Skin:
     spacing: float
     owner: np.ndarray
     points: CarriedPoints
+    tears: bool = True
 
     def at(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The skin at one moment.
@@ -66,6 +68,7 @@ class Skin:
         from scipy.spatial import cKDTree
 
         vertices, torn = self.points.at(position[self.members])
+        torn &= self.tears
         intact, bare = ~torn[self.faces].any(axis=1), np.zeros(len(self.members), dtype=bool)
         if torn.any():
             depth, hole = (
@@ -106,6 +109,8 @@ def skins_of(scene: Scene, particles: Matter, cut: Shape | None = None) -> tuple
         cut: A 3D shape. The skins are those of the matter outside this shape at rest; the sections are closed. None for
             whole bodies.
     """
+    from scipy.spatial import cKDTree
+
     alone, found = loose(particles) if scene.dim == 3 else np.ones(len(particles.position), dtype=bool), []
     for k, body in enumerate(scene.bodies):
         members = np.flatnonzero(alone & (particles.body == k))
@@ -116,17 +121,10 @@ def skins_of(scene: Scene, particles: Matter, cut: Shape | None = None) -> tuple
         if cut is not None:
             vertices, faces = _opened(body.shape, vertices, faces, cut, spacing)
         if len(faces):
-            found.append(_skin(k, members, x, spacing, vertices, faces))
+            owner = members[cKDTree(x).query(vertices)[1]]
+            points = CarriedPoints(x, vertices, spacing)
+            found.append(Skin(k, members, faces, x, vertices, spacing, owner, points, not particles.holds))
     return tuple(found)
-
-
-def _skin(
-    body: int, members: np.ndarray, x: np.ndarray, spacing: float, vertices: np.ndarray, faces: np.ndarray
-) -> Skin:
-    from scipy.spatial import cKDTree
-
-    owner = members[cKDTree(x).query(vertices)[1]]
-    return Skin(body, members, faces, x, vertices, spacing, owner, CarriedPoints(x, vertices, spacing))
 
 
 def _is_solid(shape: Shape) -> bool:

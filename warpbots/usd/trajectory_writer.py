@@ -2,11 +2,13 @@
 
 There are three layers: the file of the scene, which is not changed; the results; and a root that combines the two. The
 results either add particles to a soft body and hide its rest shape, or move the points of its mesh; they also move
-rigid bodies and obstacles. Frames are flushed to disk whenever 16 MiB of samples have been written, so that memory does
-not grow with the length of the trajectory.
+rigid bodies and obstacles. The motion is simulated once for all of them. Frames are flushed to disk whenever 16 MiB of
+samples have been written, so that memory does not grow with the length of the trajectory.
 """
 
-from collections.abc import Callable, Iterator
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdUtils
 
 from warpbots.output_files import is_same_file
+from warpbots.quantities import point_values
 from warpbots.scene import Scene
 from warpbots.scene.motion_checks import changes_place
 from warpbots.trajectory import Trajectory
@@ -25,6 +28,7 @@ from warpbots.usd.rigid.pose_samples import pose_frames
 from warpbots.usd.rigid.robot_reader import points_of
 from warpbots.usd.scene_writer import scene_layer, target_of
 from warpbots.usd.soft.point_samples import Content, point_frames
+from warpbots.usd.soft.shown_values import ShownValues
 from warpbots.usd.stage.stage_files import export, replacing_layers, sign
 from warpbots.usd.stage.units import stage_frame, time_code
 
@@ -154,13 +158,19 @@ def _write_results(
     frame = stage_frame(stage, scene.dim)
     paths = {name: prim.GetPath() for name, prim in found.obstacles.items()}  # prims of instances expire below
     bodies = [prim.GetPath() for prim in found.bodies.values()]
-    if scene.rigid:
-        codes = _write_frames(results, pose_frames(found, scene, trajectory, every, frame), fps)
-    if scene.soft:
-        codes = _write_frames(results, point_frames(found, scene, trajectory, every, frame, content), fps)
     moved = {o.name for o in trajectory.scene.obstacles if changes_place(o, trajectory.scene.actuators)}
+    values = None if content.color is None else ShownValues(point_values(trajectory, content.color, "write"))
+    kinds: list[Callable[..., Iterator[_Sample]]] = []
+    if scene.rigid:
+        kinds.append(functools.partial(pose_frames, found, scene, trajectory, frame))
+    if scene.soft:
+        kinds.append(functools.partial(point_frames, found, scene, trajectory, frame, content, values))
     if moved:
-        _write_frames(results, obstacle_frames(stage, paths, trajectory, every, frame), fps)
+        kinds.append(functools.partial(obstacle_frames, stage, paths, trajectory, frame))
+    shared = itertools.tee(trajectory.states(every), len(kinds))  # no more than these, so that no state is kept
+    codes = _write_frames(results, [kind(states) for kind, states in zip(kinds, shared, strict=True)], fps)
+    if values is not None:
+        _flushed(results, values.complete())
     shown = [*bodies, *(path for name, path in paths.items() if name in moved)]
     camera = complete(target_of(stage, scene, frame), scene, found, shown, codes, content.surfaces)
     span = codes[0], float(np.ceil(codes[-1]))  # players may cut the fraction of a frame
@@ -169,15 +179,26 @@ def _write_results(
     return span, camera
 
 
-def _write_frames(results: Sdf.Layer, frames: Iterator[_Sample], fps: float) -> list[float]:
-    """Write `frames` one by one; returns their time codes."""
-    codes, pending = [], 0
-    for time, write in frames:
-        codes.append(time_code(time, fps))
-        pending += write(codes[-1])
-        if pending > _FLUSH:
-            results.Save()
-            pending = 0
+def _write_frames(results: Sdf.Layer, parts: Sequence[Iterator[_Sample]], fps: float) -> list[float]:
+    """Write the frames of all `parts`, one moment after another; returns their time codes."""
+    codes: list[float] = []
+
+    def written() -> Iterator[int]:
+        for moment in zip(*parts, strict=True):
+            codes.append(time_code(moment[0][0], fps))
+            yield sum(write(codes[-1]) for _, write in moment)
+
+    _flushed(results, written())
     if not codes:
         raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
     return codes
+
+
+def _flushed(results: Sdf.Layer, sizes: Iterator[int]) -> None:
+    """Exhaust `sizes`, which writes samples, and write the layer to disk whenever enough of them have come together."""
+    pending = 0
+    for size in sizes:
+        pending += size
+        if pending > _FLUSH:
+            results.Save()
+            pending = 0

@@ -10,6 +10,7 @@ import numpy as np
 
 from warpbots.solvers import State
 from warpbots.solvers.matter import Matter
+from warpbots.trajectory import poses_at
 from warpbots.view.rigid_bodies import BodyPoses, poses_at_zero
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def placed(
     """
     particles, poses = particles_of(simulation), poses_at_zero(simulation.scene)
     if simulation.scene.rigid:
-        r = simulation.sense(state, steps=False, **parameters)
-        poses = BodyPoses(*(a[world].detach().cpu().numpy() for a in (r.position, r.rotation)))
+        poses = BodyPoses(*poses_at(simulation, state, world, **parameters))
     if not len(particles):
         return particles.position, poses
     return particles.drawn_at(state.position[world].detach().cpu().numpy()), poses

@@ -7,10 +7,11 @@ import numpy as np
 
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.skin import loose
+from warpbots.surfaces.triangles import creased
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import particles_of
 from warpbots.view.k3d_skin import bare_particles, by_frame, skin_meshes
-from warpbots.view.mesh_bodies import seen_twice
+from warpbots.view.mesh_bodies import creased_mesh, seen_twice
 from warpbots.view.motion import Motion, evenly
 from warpbots.view.moving_obstacles import at_start
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER, QUIET, packed
@@ -106,9 +107,10 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         at = poses if moves else poses[:1]
         vertices, faces = in_view(obstacle.shape, camera, at.position[:, k], at.rotation[:, k], moves)
         if len(faces):
+            origin, faces = creased(upright(vertices), faces)
             mesh = k3d.mesh(
-                upright(vertices), faces.astype(np.uint32), color=_int(GROUND), side="front", flat_shading=True,
-                roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
+                upright(vertices)[origin], faces.astype(np.uint32), color=_int(GROUND), side="front",
+                flat_shading=False, roughness=1.0, emissive=_int(GROUND), emissive_intensity=0.12, name=obstacle.name,
             )  # fmt: skip
             if moves:
                 mesh.model_matrix = _matrices(poses, k, flat=scene.dim == 2)
@@ -162,13 +164,12 @@ def _surface_of(motion: Motion, mesh: object) -> "k3d.objects.Mesh":
     import k3d
 
     scene, frames = motion.scene, range(len(motion))
-    used, faces = np.unique(mesh.faces, return_inverse=True)
-    nodes = np.arange(len(motion.particles.position))[mesh.nodes][used]
+    nodes, faces = creased_mesh(motion.particles, mesh)
     colors = (motion.colors(k)[nodes] for k in frames)
     return k3d.mesh(
-        {str(k): upright(motion.position[k][nodes]) for k in frames}, faces.reshape(-1, 3).astype(np.uint32),
+        {str(k): upright(motion.position[k][nodes]) for k in frames}, faces.astype(np.uint32),
         colors={str(k): packed(c) for k, c in zip(frames, colors, strict=True)},
-        side="double" if seen_twice(scene, mesh) else "front", flat_shading=True, roughness=1.0,
+        side="double" if seen_twice(scene, mesh) else "front", flat_shading=False, roughness=1.0,
         emissive=_int(scene.colors[mesh.body]), emissive_intensity=0.2, name=scene.bodies[mesh.body].name,
     )  # fmt: skip
 

@@ -4,17 +4,18 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import identity
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Scene, Shape, sheets_of
-from warpbots.solvers.matter import Matter
+from warpbots.solvers.matter import Matter, Surface
 from warpbots.surfaces.clipped import both_sides
 from warpbots.surfaces.section import MovingTriangles, clipped_triangles, section_of_tetrahedra
 from warpbots.surfaces.skin import Skin
-from warpbots.surfaces.triangles import vertex_normals
+from warpbots.surfaces.triangles import creased
 from warpbots.view.rigid_bodies import Facets
 
-__all__ = ["node_facets", "opened_meshes", "seen_twice", "skin_facets"]
+__all__ = ["creased_mesh", "node_facets", "node_meshes", "seen_twice", "skin_facets"]
 
 
 def seen_twice(scene: Scene, mesh: object) -> bool:
@@ -22,47 +23,61 @@ def seen_twice(scene: Scene, mesh: object) -> bool:
     return bool(sheets_of(scene.bodies[mesh.body].shape))
 
 
-def opened_meshes(scene: Scene, particles: Matter, cut: Shape) -> list[MovingTriangles]:
-    """The surfaces of the parts of all meshes that are outside of `cut` at rest, and the sections that close them."""
-    parts = []
-    for mesh in particles.surfaces:
-        faces = both_sides(mesh.faces) if seen_twice(scene, mesh) else mesh.faces
-        first, tets = mesh.nodes.start, particles.tetrahedra
-        tets = tets[(tets[:, 0] >= first) & (tets[:, 0] < mesh.nodes.stop)]
-        outside = functools.partial(signed_distance, cut)
-        parts.append(clipped_triangles(particles.position, first + faces, outside))
-        parts.append(section_of_tetrahedra(particles.position, tets, outside))
-    return parts
+def creased_mesh(particles: Matter, mesh: Surface) -> tuple[np.ndarray, np.ndarray]:
+    """A mesh in which a node on a crease at rest is a vertex for each side of the crease.
+
+    Args:
+        particles: All soft matter at rest.
+        mesh: The surface of a body.
+
+    Returns:
+        Index of the particle at each vertex, shape (n,), and vertex indices of each face, shape (m, 3).
+    """
+    nodes = np.arange(len(particles.position))[mesh.nodes]
+    origin, faces = creased(particles.position[nodes], mesh.faces)
+    return nodes[origin], faces
 
 
-def node_facets(
-    scene: Scene, particles: Matter, position: np.ndarray, color: np.ndarray,
-    opened: Sequence[MovingTriangles] | None = None,
-) -> Facets:  # fmt: skip
-    """The surfaces of all meshes at one moment, as flat faces.
+def node_meshes(scene: Scene, particles: Matter, cut: Shape | None = None) -> list[MovingTriangles]:
+    """The surfaces of all meshes; sheets have both sides.
 
     Args:
         scene: The scene with the bodies.
-        particles: All soft matter.
-        position: Positions of the particles [m], shape (n_particles, 3).
-        color: Red, green and blue of the particles in [0, 1], shape (n_particles, 3); a face gets the mean colour of
-            its nodes.
-        opened: Result of `opened_meshes`, to be drawn instead of the whole surfaces.
+        particles: All soft matter at rest.
+        cut: The matter inside this shape at rest is left out, and sections close the bodies. None for whole bodies.
     """
-    if opened is not None:
-        return Facets.joined([_flat(part.at(position), part.faces, part.at(color)) for part in opened])
-    parts = []
+    parts, rest = [], particles.position
+    each = identity(len(rest), format="csr")
     for mesh in particles.surfaces:
-        faces = both_sides(mesh.faces) if seen_twice(scene, mesh) else mesh.faces
-        parts.append(_flat(position[mesh.nodes], faces, color[mesh.nodes]))
-    return Facets.joined(parts)
+        twice = seen_twice(scene, mesh)
+        if cut is None:
+            parts.append(_creased(MovingTriangles(each[mesh.nodes], mesh.faces), rest, twice))
+            continue
+        first, tets = mesh.nodes.start, particles.tetrahedra
+        tets = tets[(tets[:, 0] >= first) & (tets[:, 0] < mesh.nodes.stop)]
+        outside = functools.partial(signed_distance, cut)
+        parts.append(_creased(clipped_triangles(rest, first + mesh.faces, outside), rest, twice))
+        parts.append(_creased(section_of_tetrahedra(rest, tets, outside), rest, False))
+    return parts
 
 
-def _flat(position: np.ndarray, faces: np.ndarray, color: np.ndarray) -> Facets:
-    corner = position[faces]
-    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
-    normal = normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
-    return Facets(corner, np.repeat(normal[:, None], 3, axis=1), color[faces].mean(axis=1))
+def _creased(part: MovingTriangles, rest: np.ndarray, twice: bool) -> MovingTriangles:
+    """`part` with a vertex for each side of a crease at rest and, if it is seen `twice`, of the surface."""
+    origin, faces = creased(part.at(rest), part.faces)
+    if twice:
+        origin, faces = both_sides(origin, faces)
+    return MovingTriangles(part.weights[origin], faces)
+
+
+def node_facets(meshes: Sequence[MovingTriangles], position: np.ndarray, color: np.ndarray) -> Facets:
+    """The surfaces of all meshes at one moment, smooth except at creases.
+
+    Args:
+        meshes: Result of `node_meshes`.
+        position: Positions of the particles [m], shape (n_particles, 3).
+        color: Red, green and blue of the particles in [0, 1], shape (n_particles, 3).
+    """
+    return Facets.joined([Facets.smooth(mesh.at(position), mesh.faces, mesh.at(color)) for mesh in meshes])
 
 
 def skin_facets(skin: Skin, vertices: np.ndarray, intact: np.ndarray, color: np.ndarray) -> Facets:
@@ -74,6 +89,4 @@ def skin_facets(skin: Skin, vertices: np.ndarray, intact: np.ndarray, color: np.
         intact: Whether each face is intact, from `Skin.at`.
         color: Red, green and blue of all particles in [0, 1], shape (n_particles, 3).
     """
-    faces = skin.faces[intact]
-    normal = vertex_normals(vertices, faces)
-    return Facets(vertices[faces], normal[faces], color[skin.owner[faces]].mean(axis=1))
+    return Facets.smooth(vertices, skin.faces[intact], color[skin.owner])

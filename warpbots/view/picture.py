@@ -13,7 +13,6 @@ from warpbots.scene.field_types import checked
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.clipped import surface
 from warpbots.surfaces.ground_height import floor_height, is_floor
-from warpbots.surfaces.section import MovingTriangles
 from warpbots.surfaces.skin import Skin, loose, skins_of
 from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
@@ -21,7 +20,7 @@ from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for
 from warpbots.view.flat_matter import FlatMatter
 from warpbots.view.floor_and_axes import draw_floor, draw_goals, draw_section, flat_axes
-from warpbots.view.mesh_bodies import node_facets, opened_meshes, skin_facets
+from warpbots.view.mesh_bodies import node_facets, node_meshes, skin_facets
 from warpbots.view.motion import goals_of
 from warpbots.view.moving_obstacles import at_start, displaced, room_of, swept
 from warpbots.view.palette import GROUND, INK, QUIET, body_colors
@@ -194,10 +193,9 @@ class SceneAxes:
         self._moving = []
         self._radius, self._loose = radii(particles), loose(particles, cut)
         self._outside = np.ones(len(particles.position), dtype=bool)
-        self._opened: list[MovingTriangles] | None = None
+        self._meshes = node_meshes(scene, particles, cut) if scene.dim == 3 else []
         if cut is not None:
             self._outside = signed_distance(cut, particles.position) > 0.0
-            self._opened = opened_meshes(scene, particles, cut)
         self._skins = skins_of(scene, particles, cut) if skins is None else skins
         self._routes = cable_routes(scene, particles)
         self._floor = _floor_in_view(scene, camera)
@@ -278,7 +276,7 @@ class SceneAxes:
         """Draw a rendered image of matter, rigid bodies and obstacles of a 3D scene; returns the matplotlib artists."""
         if self._canvas is None:
             self._canvas = self._new_canvas()
-        moving = [facets(self.solids, poses), node_facets(self.scene, self.particles, position, colors, self._opened)]
+        moving = [facets(self.solids, poses), node_facets(self._meshes, position, colors)]
         seen = self._loose.copy()
         for skin in self._skins:
             vertices, intact, bare = skin.at(position)

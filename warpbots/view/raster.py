@@ -11,6 +11,7 @@ import dataclasses
 import numpy as np
 
 from warpbots.surfaces.clipped import box_corners
+from warpbots.surfaces.triangles import creased
 from warpbots.view.camera import Camera
 from warpbots.view.covered_pixels import covered
 from warpbots.view.rigid_bodies import Facets
@@ -40,8 +41,7 @@ class Canvas:
         width: Width of the picture [pixels].
         height: Height of the picture [pixels].
         near: Smallest and largest depth that can be drawn [m].
-        normal: Outward normal of each face drawn so far, shape (n_faces, 3).
-        color: Colour of each face drawn so far: red, green and blue in [0, 1], shape (n_faces, 3).
+        still: Faces drawn so far.
         nearest: Depth and index of the nearest face at each pixel, packed into one number, shape (rows * columns,),
             int64.
     """
@@ -50,8 +50,7 @@ class Canvas:
     width: int
     height: int
     near: tuple[float, float]
-    normal: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 3)))
-    color: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, 3)))
+    still: Facets = dataclasses.field(default_factory=Facets.none)
     nearest: np.ndarray | None = None
 
     def __post_init__(self):
@@ -83,31 +82,26 @@ class Canvas:
         return np.stack([p[:, 0], self.rows - p[:, 1]], axis=1)
 
     def add_triangles(self, vertices: np.ndarray, faces: np.ndarray, color: tuple[float, float, float]) -> None:
-        """Draw the faces of a mesh that face the viewer.
+        """Draw the faces of a mesh that face the viewer; the mesh is smooth except at creases.
 
         Args:
             vertices: Vertex positions [m], shape (n, 3).
             faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
             color: Red, green and blue in [0, 1].
         """
-        corner = vertices[faces]
-        facing, normal = self._facing(corner)
-        corner, normal = corner[facing], normal[facing]
-        pixel, depth, face = self._covered(corner)
-        first = len(self.normal)
-        self.normal = np.concatenate([self.normal, normal])
-        self.color = np.concatenate([self.color, np.broadcast_to(np.array(color), normal.shape)])
-        np.maximum.at(self.nearest, pixel, self._pack(depth, first + face))
+        origin, faces = creased(vertices, faces)
+        added = Facets.smooth(vertices[origin], faces, np.broadcast_to(np.array(color), (len(origin), 3)))
+        self._cover(self.nearest, added, first=len(self.still.corner))
+        self.still = Facets.joined([self.still, added])
 
-    def _facing(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each triangle faces the viewer, shape (m,), bool, and the normals of all triangles, shape (m, 3).
+    def _facing(self, corner: np.ndarray) -> np.ndarray:
+        """Whether each triangle faces the viewer, shape (m,), bool.
 
         Args:
             corner: Corners of the triangles [m], shape (m, 3, 3).
         """
         normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
-        length = np.linalg.norm(normal, axis=1, keepdims=True)
-        return normal @ self.camera.axes[2] > 1e-9 * length[:, 0], normal / np.maximum(length, 1e-300)
+        return normal @ self.camera.axes[2] > 1e-9 * np.linalg.norm(normal, axis=1)
 
     def _covered(self, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Pixels covered by triangles, the depth at each pixel, and the index of the triangle, each of shape (n,).
@@ -147,34 +141,37 @@ class Canvas:
         moving = moving or Facets.none()
         shown = visible(position, radius)
         x, r = position[shown], radius[shown]
-        balls, solids = len(self.normal), len(self.normal) + len(x)  # numbers in this order: faces, balls, bodies
+        stays, faces = len(self.still.corner), Facets.joined([self.still, moving])
+        balls = len(faces.corner)  # numbers in this order: faces that stay, faces that move, balls
         nearest = self.nearest.copy()
+        self._cover(nearest, moving, first=stays)
         self._splat(nearest, x, r, first=balls)
-        self._cover(nearest, moving, first=solids)
         pixel = np.nonzero(nearest >= 0)[0]
         index = nearest[pixel] & (2**_BITS - 1)
         point = self._unproject(pixel, self._depth(nearest[pixel]))
-        rgb = np.concatenate([self.color, color[shown], moving.color])[index]
-        n = np.concatenate([self.normal, outward(position, radius)[shown], moving.normal[:, 0]])[index]
-        is_ball, is_solid = (index >= balls) & (index < solids), index >= solids
+        n, rgb, is_ball = *np.zeros((2, len(pixel), 3)), index >= balls
+        places = np.stack([pixel % self.columns, pixel // self.columns], axis=1)[~is_ball] + 0.5
+        corner = self.pixels(faces.corner.reshape(-1, 3)).reshape(-1, 3, 2)
+        n[~is_ball], rgb[~is_ball] = faces.at(index[~is_ball], places, corner)
         ball = index[is_ball] - balls
-        n[is_ball] = (1.0 - _BULGE) * n[is_ball] + _BULGE * (point[is_ball] - x[ball]) / r[ball, None]
-        n[is_solid] = moving.normal_at(index[is_solid] - solids, point[is_solid])
+        bulge = (point[is_ball] - x[ball]) / r[ball, None]
+        n[is_ball] = (1.0 - _BULGE) * outward(position, radius)[shown][ball] + _BULGE * bulge
+        rgb[is_ball] = color[shown][ball]
         n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-12)
         rgb *= brightness(n, self.camera)[:, None]
-        shadow, still = Shadow(self.camera, position, radius, moving.corner), index < balls
+        shadow, still = Shadow(self.camera, position, radius, moving.corner), index < stays
         rgb[still] *= 1.0 - (shadow.at(point[still]) * np.maximum(n[still, 2], 0.0))[:, None]
-        image = self._reduced(pixel, np.minimum(rgb, 1.0))
+        image = self._reduced(pixel, np.clip(rgb, 0.0, 1.0))
         if floor is not None:
             dark = (1.0 - image[..., 3]) * shadow.at(self._floor(floor)).reshape(self.height, self.width)
             image[..., :3] *= (image[..., 3] / np.maximum(image[..., 3] + dark, 1e-9))[..., None]
             image[..., 3] += dark
         return np.round(255.0 * image).astype(np.uint8)
 
-    def _cover(self, nearest: np.ndarray, moving: Facets, first: int) -> None:
-        """Draw the faces of moving bodies into `nearest`; the first face gets the index `first`."""
-        shown = np.flatnonzero(self._facing(moving.corner)[0])
-        pixel, depth, face = self._covered(moving.corner[shown])
+    def _cover(self, nearest: np.ndarray, added: Facets, first: int) -> None:
+        """Draw faces into `nearest`; the first face gets the index `first`."""
+        shown = np.flatnonzero(self._facing(added.corner))
+        pixel, depth, face = self._covered(added.corner[shown])
         np.maximum.at(nearest, pixel, self._pack(depth, first + shown[face]))
 
     def _splat(self, nearest: np.ndarray, x: np.ndarray, radius: np.ndarray, first: int) -> None:

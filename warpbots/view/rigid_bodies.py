@@ -4,10 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from warpbots.scene import RigidBody, Scene, Sphere
 from warpbots.surfaces.ground_height import floor_height
-from warpbots.surfaces.triangles import shaded, triangles_of
+from warpbots.surfaces.triangles import shaded, triangles_of, vertex_normals
 
 __all__ = [
     "Facets",
@@ -63,12 +64,12 @@ class BodyPoses:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Facets:
-    """Triangles in the world frame, with normals and colours.
+    """Triangles in the world frame, with normals and colours, which are interpolated between the corners.
 
     Attributes:
         corner: Corners [m], counter-clockwise seen from outside, shape (m, 3, 3).
         normal: Unit normals at the corners, shape (m, 3, 3).
-        color: Red, green and blue in [0, 1], shape (m, 3).
+        color: Red, green and blue at the corners in [0, 1], shape (m, 3, 3).
     """
 
     corner: np.ndarray
@@ -78,7 +79,18 @@ class Facets:
     @classmethod
     def none(cls) -> "Facets":
         """No triangles."""
-        return cls(np.zeros((0, 3, 3)), np.zeros((0, 3, 3)), np.zeros((0, 3)))
+        return cls(*np.zeros((3, 0, 3, 3)))
+
+    @classmethod
+    def smooth(cls, vertices: np.ndarray, faces: np.ndarray, color: np.ndarray) -> "Facets":
+        """Triangles with the mean normals of the faces around each vertex.
+
+        Args:
+            vertices: Vertices [m], shape (n, 3); a vertex on a crease occurs once for each side of the crease.
+            faces: Vertex indices, counter-clockwise seen from outside, shape (m, 3).
+            color: Red, green and blue of the vertices in [0, 1], shape (n, 3).
+        """
+        return cls(vertices[faces], vertex_normals(vertices, faces)[faces], color[faces])
 
     @classmethod
     def joined(cls, parts: Sequence["Facets"]) -> "Facets":
@@ -86,22 +98,33 @@ class Facets:
         parts = [cls.none(), *parts]
         return cls(*(np.concatenate([getattr(part, f) for part in parts]) for f in ("corner", "normal", "color")))
 
-    def normal_at(self, face: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Normals at points of triangles, interpolated between the corners.
+    def at(self, face: np.ndarray, place: np.ndarray, corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Normals and colours at points of triangles, interpolated between the corners.
 
         Args:
             face: Index of the triangle of each point, shape (n,).
-            x: The points [m], shape (n, 3).
+            place: Coordinates of the points in the plane of a picture, shape (n, 2).
+            corner: Coordinates of the corners of all triangles in this plane, shape (m, 3, 2).
 
         Returns:
-            Normals of about unit length, shape (n, 3).
+            Normals of about unit length, and red, green and blue in [0, 1], each of shape (n, 3).
         """
-        a, b, c = np.moveaxis(self.corner[face], 1, 0)
-        u, v, q = b - a, c - a, x - a
-        uu, uv, vv, uq, vq = (np.einsum("ni,ni->n", *pair) for pair in ((u, u), (u, v), (v, v), (u, q), (v, q)))
-        area = uu * vv - uv * uv
-        s, t = np.clip([(vv * uq - uv * vq) / area, (uu * vq - uv * uq) / area], 0.0, 1.0)
-        return np.einsum("kn,nki->ni", [1.0 - s - t, s, t], self.normal[face])
+        used = np.zeros(len(corner), dtype=bool)
+        used[face] = True
+        face = (np.cumsum(used) - 1)[face]
+        values = np.concatenate([self.normal[used], self.color[used]], axis=2)
+        origin, u, v = corner[used, 0], *np.moveaxis(corner[used, 1:] - corner[used, :1], 1, 0)
+        du, dv = values[:, 1] - values[:, 0], values[:, 2] - values[:, 0]
+        area = (u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0])[:, None]
+        right = (v[:, 1:] * du - u[:, 1:] * dv) / area  # changes of the values along the two axes of the plane
+        up = (u[:, :1] * dv - v[:, :1] * du) / area
+        terms = np.stack([values[:, 0] - right * origin[:, :1] - up * origin[:, 1:], right, up], axis=1)
+        weights = np.stack([np.ones(len(face)), *place.T], axis=1)
+        columns = 3 * face[:, None] + np.arange(3)
+        first = np.arange(0, columns.size + 1, 3)
+        mean = csr_matrix((weights.ravel(), columns.ravel(), first), shape=(len(face), 3 * len(terms)))
+        found = mean @ terms.reshape(-1, 6)
+        return found[:, :3], found[:, 3:]
 
 
 def solids_of(scene: Scene) -> tuple[RigidSurface, ...]:
@@ -126,7 +149,7 @@ def facets(solids: Sequence[RigidSurface], poses: BodyPoses) -> Facets:
     """All faces of `solids` at one moment."""
     parts = []
     for solid, x, R in zip(solids, poses.position, poses.rotation, strict=True):
-        color = np.broadcast_to(np.array(solid.color), (len(solid.faces), 3))
+        color = np.broadcast_to(np.array(solid.color), (len(solid.faces), 3, 3))
         parts.append(Facets((solid.vertices @ R.T + x)[solid.faces], (solid.normals @ R.T)[solid.faces], color))
     return Facets.joined(parts)
 

@@ -271,7 +271,7 @@ class CoupledModel(ArrayModel):
         """The array of a parameter, shape (worlds, ...)."""
         if name in parameters_of(CoupledModel):
             return getattr(self, name)
-        if name in self.soft.parameters():
+        if name in self.soft.parameters() or name not in self._of_rigid:  # it may have no elements in either
             return self.soft.parameter(name)
         return self.rigid.parameter(self._of_rigid[name])
 

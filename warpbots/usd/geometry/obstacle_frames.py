@@ -1,14 +1,14 @@
 """Writes the places of moving obstacles at every frame of a trajectory, as time samples on their prims."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from pxr import Sdf, Usd
 
 from warpbots.scene.motion_checks import changes_place
-from warpbots.trajectory import Trajectory
+from warpbots.trajectory import Trajectory, obstacles_at
 from warpbots.usd.geometry.played_motion import PlayedPrim, played_prim
 from warpbots.usd.geometry.surface_velocity import make_kinematic
 from warpbots.usd.stage.motion_tables import has_table, write_table
@@ -18,7 +18,11 @@ __all__ = ["obstacle_frames"]
 
 
 def obstacle_frames(
-    stage: Usd.Stage, paths: dict[str, Sdf.Path], trajectory: Trajectory[Any], every: int, frame: StageUnits
+    stage: Usd.Stage,
+    paths: dict[str, Sdf.Path],
+    trajectory: Trajectory[Any],
+    frame: StageUnits,
+    states: Iterable[tuple[float, Any]],
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all obstacles that change their place, on the layer that is being edited; yield the frames.
 
@@ -26,8 +30,8 @@ def obstacle_frames(
         stage: The stage.
         paths: Paths of the prims of all obstacles, by the names of the obstacles.
         trajectory: The motion.
-        every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
+        states: Times [s] and states of the frames.
 
     Yields:
         Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
@@ -41,7 +45,8 @@ def obstacle_frames(
         make_kinematic(shown[k].prim, True)
         if obstacle.motion is not None and not has_table(shown[k].prim):  # its table came from time samples
             write_table(shown[k].prim, obstacle.motion, frame)
-    for time, position, rotation in trajectory.obstacle_poses(every):
+    for time, state in states:
+        position, rotation = obstacles_at(trajectory.simulation, state, **trajectory.parameters)
         yield float(time), functools.partial(_write, shown, position, rotation)
 
 

@@ -4,14 +4,14 @@ The layer of the results makes the bodies kinematic, so that a player shows the 
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from warpbots.scene import Scene
-from warpbots.trajectory import Trajectory
+from warpbots.trajectory import Trajectory, poses_at
 from warpbots.usd.rigid.exact_values import store_exact
 from warpbots.usd.stage.applied_schemas import MOTION_API
 from warpbots.usd.stage.attributes import apply
@@ -53,7 +53,11 @@ class _MovingBody(NamedTuple):
 
 
 def pose_frames(
-    found: Inventory, scene: Scene, trajectory: Trajectory[Any], every: int, frame: StageUnits
+    found: Inventory,
+    scene: Scene,
+    trajectory: Trajectory[Any],
+    frame: StageUnits,
+    states: Iterable[tuple[float, Any]],
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all rigid bodies on the layer that is being edited, and yield the frames.
 
@@ -61,8 +65,8 @@ def pose_frames(
         found: The prims of the stage.
         scene: The scene that reading the stage gives.
         trajectory: The motion.
-        every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
+        states: Times [s] and states of the frames.
 
     Yields:
         Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
@@ -71,7 +75,8 @@ def pose_frames(
         ValueError: A pose is not finite.
     """
     moving = _moving_bodies(found, scene, frame)
-    for time, position, rotation in trajectory.poses(every):
+    for time, state in states:
+        position, rotation = poses_at(trajectory.simulation, state, **trajectory.parameters)
         yield float(time), functools.partial(_write_poses, moving, position, rotation)
 
 

@@ -9,7 +9,7 @@ from warpbots.quantities import PointValues
 from warpbots.usd.soft.sampled_normals import CornerNormals
 from warpbots.usd.stage.transforms import transform
 from warpbots.usd.stage.units import StageUnits
-from warpbots.usd.stage.value_colors import write_colors
+from warpbots.usd.stage.value_colors import write_values
 
 __all__ = ["MovingCurves", "MovingMesh", "MovingPoints", "SoftFrame"]
 
@@ -70,11 +70,11 @@ class MovingPoints:
         for code in places.GetTimeSamples():
             extents.Set(self._extent(np.asarray(places.Get(code))), code)
 
-    def write_colors(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
-        """Write `values` of all points of matter, shape (n,), as colours; returns the number of bytes."""
+    def write_values(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
+        """Write `values` of all points of matter, shape (n,), as a primvar; returns the number of bytes."""
         if not shown.known[self._follows].all():
             return 0
-        return write_colors(self.prim, shown.color_map, values[self._follows], code)
+        return write_values(self.prim, shown.name, values[self._follows], code)
 
     def _places(self, now: SoftFrame) -> np.ndarray:
         """Points in coordinates of the prim, shape (n_points, 3)."""

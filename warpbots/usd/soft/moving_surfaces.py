@@ -23,7 +23,7 @@ from warpbots.usd.geometry.gprim_writer import width
 from warpbots.usd.soft.moving_points import SoftFrame
 from warpbots.usd.soft.sampled_normals import SampledNormals
 from warpbots.usd.stage.units import StageUnits
-from warpbots.usd.stage.value_colors import write_colors
+from warpbots.usd.stage.value_colors import write_values
 
 __all__ = ["DrawnSurface", "MovingSurface", "grain_surface", "node_surface", "skin_surfaces"]
 
@@ -123,11 +123,11 @@ def skin_surfaces(scene: Scene, matter: Matter, frame: StageUnits) -> dict[int, 
 
 
 def _skin(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> DrawnSurface:
-    drawn, holds = _drawn_points(skin, matter), _holds(matter)
+    drawn = _drawn_points(skin, matter)
 
     def at(x: np.ndarray) -> Moment:
         vertices, intact, bare = skin.at(matter.drawn_at(x))
-        return Moment(vertices) if holds or intact.all() else Moment(vertices, intact, bare[drawn])
+        return Moment(vertices) if intact.all() else Moment(vertices, intact, bare[drawn])
 
     return DrawnSurface(skin.body, skin.faces, at, _nearest(skin.owner, matter), _NUDGE * skin.spacing)
 
@@ -144,23 +144,17 @@ def _plate(scene: Scene, skin: Skin, matter: Matter, frame: StageUnits) -> Drawn
     rest[:, 1] = depth * side
     origin, faces = creased(rest, faces)
     along, behind, drawn = origin % len(flat), depth * side[origin], _drawn_points(skin, matter)
-    holds = _holds(matter)
 
     def at(x: np.ndarray) -> Moment:
         points, torn = carried.at(matter.drawn_at(x)[skin.members])
         vertices = frame.lift(points)[along]
         vertices[:, 1] = behind
-        if holds or not torn.any():
+        if not (skin.tears and torn.any()):
             return Moment(vertices)
         return Moment(vertices, ~torn[along][faces].any(axis=1), skin.at(matter.drawn_at(x))[2][drawn])
 
     owner = skin.members[cKDTree(skin.rest).query(flat)[1]][along]
     return DrawnSurface(skin.body, faces, at, _nearest(owner, matter), _NUDGE * skin.spacing)
-
-
-def _holds(matter: Matter) -> bool:
-    """Whether matter cannot tear: a lattice whose springs cannot break, however much its cells are distorted."""
-    return len(matter.springs) > 0 and not matter.inelastic
 
 
 def _drawn_points(skin: Skin, matter: Matter) -> np.ndarray:
@@ -225,11 +219,11 @@ class MovingSurface:
             size += rates.nbytes
         return size
 
-    def write_colors(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
-        """Write `values` of all points of matter, shape (n,), as colours; returns the number of bytes."""
+    def write_values(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
+        """Write `values` of all points of matter, shape (n,), as a primvar; returns the number of bytes."""
         if self._surface.carry(shown.known).min(initial=1.0) < 1.0:
             return 0
-        return write_colors(self.prim, shown.color_map, self._surface.carry(values), code)
+        return write_values(self.prim, shown.name, self._surface.carry(values), code)
 
     def _topology(self, faces: np.ndarray, code: float | None = None) -> int:
         time = Usd.TimeCode.Default() if code is None else code

@@ -6,19 +6,18 @@ Particles and tetrahedra that a surface covers have the purpose "guide", which v
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, Vt
 
-from warpbots.quantities import PointValues, point_values
 from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, Surface
 from warpbots.trajectory import Trajectory
 from warpbots.usd.geometry.body_colors import keep_color
 from warpbots.usd.geometry.gprim_writer import width
-from warpbots.usd.geometry.looks import ensure_look, roughness_of, show_colors
+from warpbots.usd.geometry.looks import ensure_look, roughness_of
 from warpbots.usd.soft.moving_points import MovingCurves, MovingMesh, MovingPoints, SoftFrame
 from warpbots.usd.soft.moving_surfaces import (
     DrawnSurface,
@@ -28,6 +27,7 @@ from warpbots.usd.soft.moving_surfaces import (
     skin_surfaces,
 )
 from warpbots.usd.soft.sampled_normals import CornerNormals
+from warpbots.usd.soft.shown_values import ShownValues
 from warpbots.usd.soft.torn_surfaces import UncoveredPoints
 from warpbots.usd.stage.applied_schemas import MOTION_API, RESULT_API
 from warpbots.usd.stage.attributes import apply, at_rest, schemas
@@ -118,7 +118,13 @@ class _Part(NamedTuple):
 
 
 def point_frames(
-    found: Inventory, scene: Scene, trajectory: Trajectory[Any], every: int, frame: StageUnits, content: Content
+    found: Inventory,
+    scene: Scene,
+    trajectory: Trajectory[Any],
+    frame: StageUnits,
+    content: Content,
+    values: ShownValues | None,
+    states: Iterable[tuple[float, Any]],
 ) -> Iterator[tuple[float, Callable[[float], int]]]:
     """Prepare the prims of all soft bodies on the layer that is being edited, and yield the frames.
 
@@ -126,20 +132,18 @@ def point_frames(
         found: The prims of the stage.
         scene: The scene that reading the stage gives.
         trajectory: The motion.
-        every: Number of control intervals between two frames.
         frame: Units and axes of the stage.
         content: What to write.
+        values: Values to write for the points of matter, without their colours; None for no values.
+        states: Times [s] and states of the frames.
 
     Yields:
         Time [s], and a function that writes the frame at a time code and returns the number of its bytes.
 
     Raises:
-        ValueError: Positions have the wrong shape or are not finite, or `content.color` is not the name of a quantity.
+        ValueError: Positions have the wrong shape or are not finite.
     """
     matter = trajectory.matter
-    shown = None if content.color is None else point_values(trajectory, content.color, "write")
-    if shown is not None and shown.color_map is None:
-        shown = shown.spanning(shown.at(*moment) for moment in trajectory.states(every))
     stage = next(iter(found.bodies.values())).GetStage()
     body_of = np.asarray(matter.body)
     meshes = {mesh.body: mesh for mesh in matter.surfaces if len(mesh.faces)}
@@ -156,32 +160,11 @@ def point_frames(
                     surface = grain_surface(k, matter, frame)
                 parts = _moving_points(part, surface, content)
             moving += parts
-            if shown is not None and shown.known[part.members].all():
-                for prim in filter(None, (each.prim for each in parts)):
-                    show_colors(prim, part.roughness)
-    for time, now, values in _moments(trajectory, every, content.velocities, shown):
-        write = functools.partial(_write_frame, moving, frame.dim, now, len(body_of))
-        yield time, write if shown is None else _colored(write, moving, shown, values, time == 0.0)
-
-
-def _colored(
-    write: Callable[[float], int], moving: list[_Moving], shown: PointValues, values: np.ndarray, first: bool
-) -> Callable[[float], int]:
-    """A function that calls `write` and writes the colours of all prims.
-
-    Colours are written as default values at the start, and at every frame if they change.
-    """
-
-    def colored(code: float) -> int:
-        size = write(code)
-        for part in moving:
-            if first:
-                part.write_colors(shown, values)
-            if shown.changes:
-                size += part.write_colors(shown, values, code)
-        return size
-
-    return colored
+            if values is not None:
+                for each in parts:
+                    values.add(each, part.roughness)
+    for time, now, at in _moments(matter.inelastic, states, content.velocities, values):
+        yield time, functools.partial(_write_frame, moving, frame.dim, now, len(body_of), values, at)
 
 
 def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:
@@ -288,36 +271,28 @@ def _own_mesh(prim: Usd.Prim, nodes: np.ndarray, frame: StageUnits) -> Usd.Prim 
 
 
 def _moments(
-    trajectory: Trajectory[Any], every: int, velocities: bool, shown: PointValues | None
+    inelastic: bool, states: Iterable[tuple[float, Any]], velocities: bool, shown: ShownValues | None
 ) -> Iterator[tuple[float, SoftFrame, np.ndarray | None]]:
     """Yields time [s], frame, and the values that are shown as colours, shape (n,), or None.
 
     The frame after each is computed first, so that the last one is known.
     """
     pending: tuple[float, SoftFrame, np.ndarray | None] | None = None
-    for time, position, velocity, broken, values in _states(trajectory, every, shown):
+    for time, state in states:
         if pending is not None:
             yield pending
-        rates = np.array(velocity, dtype=np.float64) if velocities else None
-        pending = float(time), SoftFrame(np.array(position, dtype=np.float64), rates, broken, False), values
+        position, velocity = (a[0].cpu().numpy().astype(np.float64) for a in (state.position, state.velocity))
+        broken = state.broken[0].cpu().numpy().copy() if inelastic else None
+        now = SoftFrame(position, velocity if velocities else None, broken, False)
+        pending = float(time), now, None if shown is None else shown.at(time, state)
     if pending is not None:
         yield pending[0], pending[1]._replace(last=True), pending[2]
 
 
-def _states(trajectory: Trajectory[Any], every: int, shown: PointValues | None) -> Iterator[tuple]:
-    """Yields time [s], positions [m], velocities [m/s], flags of broken springs (see `SoftFrame`), and values shown."""
-    broken = trajectory.matter.inelastic
-    if shown is None and not broken:
-        for moment in trajectory.frames(every=every):
-            yield *moment, None, None
-        return
-    for time, state in trajectory.states(every):
-        moved = (a[0].cpu().numpy().copy() for a in (state.position, state.velocity))
-        values = None if shown is None else shown.at(time, state)
-        yield time, *moved, state.broken[0].cpu().numpy().copy() if broken else None, values
-
-
-def _write_frame(moving: list[_Moving], dim: int, now: SoftFrame, count: int, code: float) -> int:
+def _write_frame(
+    moving: list[_Moving], dim: int, now: SoftFrame, count: int, shown: ShownValues | None, values: np.ndarray | None,
+    code: float,
+) -> int:  # fmt: skip
     """Write one frame at time code `code`; returns the number of bytes."""
     position = now.position
     if position.shape != (count, dim):
@@ -328,4 +303,5 @@ def _write_frame(moving: list[_Moving], dim: int, now: SoftFrame, count: int, co
             f"the position of particle {particle} at time code {code:g} is {position[particle].tolist()}; the "
             f"simulation has diverged, reduce its time step"
         )
-    return sum(each.write(code, now) for each in moving)
+    size = sum(each.write(code, now) for each in moving)
+    return size if shown is None else size + shown.write(code, values)

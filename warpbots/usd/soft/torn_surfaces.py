@@ -62,9 +62,9 @@ class UncoveredPoints:
             size = self._write_widths(self._points.widths, code)
         return size + self._points.write(code, now)
 
-    def write_colors(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
-        """Write `values` of all points of matter, shape (n,), as colours; returns the number of bytes."""
-        return 0 if self._points is None else self._points.write_colors(shown, values, code)
+    def write_values(self, shown: PointValues, values: np.ndarray, code: float | None = None) -> int:
+        """Write `values` of all points of matter, shape (n,), as a primvar; returns the number of bytes."""
+        return 0 if self._points is None else self._points.write_values(shown, values, code)
 
     def _begin(self) -> MovingPoints:
         points = self._define(self._follows)

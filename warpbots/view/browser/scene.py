@@ -10,10 +10,11 @@ from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.ground_height import floor_height, ground_height
 from warpbots.surfaces.skin import Skin, loose
+from warpbots.surfaces.triangles import creased, vertex_normals
 from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
 from warpbots.view.flat_matter import OUTLINE
-from warpbots.view.mesh_bodies import seen_twice
+from warpbots.view.mesh_bodies import creased_mesh, seen_twice
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER
 from warpbots.view.picture import radii
 from warpbots.view.raster import LIGHT
@@ -171,10 +172,10 @@ class BrowserScene:
             made.append(DrawnMesh(name, first + faces, flat=self._flat, double=self._flat))
             first += len(skin.owner) + (len(skin.members) if self._flat else 0)
         for mesh in self._surfaces:
-            used, faces = np.unique(mesh.faces, return_inverse=True)
-            nodes.append(np.arange(len(self._matter.position))[mesh.nodes][used])
+            used, faces = creased_mesh(self._matter, mesh)
+            nodes.append(used)
             name = self.scene.bodies[mesh.body].name
-            made.append(DrawnMesh(name, first + faces.reshape(-1, 3), flat=True, double=seen_twice(self.scene, mesh)))
+            made.append(DrawnMesh(name, first + faces, flat=False, double=seen_twice(self.scene, mesh)))
             first += len(used)
         return made, nodes
 
@@ -204,9 +205,10 @@ class BrowserScene:
             moves = changes_place(obstacle, self.scene.actuators)
             at = poses if moves else poses[:1]
             vertices, faces = in_view(obstacle.shape, view, at.position[:, k], at.rotation[:, k], moves)
-            x = upright(vertices)
-            mesh = DrawnMesh(obstacle.name, faces, True, False, GROUND, x, np.zeros_like(x)) if len(faces) else None
-            made.append(mesh)
+            origin, faces = creased(upright(vertices), faces)
+            x = upright(vertices)[origin]
+            normals = vertex_normals(x, faces)
+            made.append(DrawnMesh(obstacle.name, faces, False, False, GROUND, x, normals) if len(faces) else None)
         return made
 
     def moment(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses, obstacles: BodyPoses) -> DrawnMoment:

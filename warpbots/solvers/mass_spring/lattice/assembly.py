@@ -43,6 +43,22 @@ class LatticeConstants(Generic[Array]):
     mass: Array = parameter("kg", POSITIVE, "mass", "mass")
 
 
+@dataclasses.dataclass(frozen=True)
+class DrawnCells(Matter):
+    """The cells of lattices as matter that viewers draw.
+
+    Attributes:
+        whole: Whether no spring can yield or break.
+    """
+
+    whole: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the springs hold the matter together."""
+        return self.whole
+
+
 @parametric
 class Lattice(Matter, LatticeConstants[np.ndarray]):
     """All soft matter of a scene as masses and springs.
@@ -64,7 +80,7 @@ class Lattice(Matter, LatticeConstants[np.ndarray]):
     ends: np.ndarray
     spring_body: np.ndarray
     breaking_strain: np.ndarray
-    cells: Matter
+    cells: DrawnCells
     carry: csr_matrix
     drive: np.ndarray
 
@@ -91,7 +107,7 @@ class Lattice(Matter, LatticeConstants[np.ndarray]):
     @property
     def inelastic(self) -> bool:
         """Whether any spring can yield or break."""
-        return bool((np.minimum(self.yield_strain, self.breaking_strain) < NEVER).any())
+        return not self.cells.whole
 
 
 def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
@@ -117,7 +133,9 @@ def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
         parts.append(part)
         filled.append(filling)
     carry = block_diag([cut.carry for cut in cells], "csr")
-    return Lattice(**together(scene, parts), cells=Matter(**together(scene, filled)), carry=carry)
+    fields = together(scene, parts)
+    whole = not (np.minimum(fields["yield_strain"], fields["breaking_strain"]) < NEVER).any()
+    return Lattice(**fields, cells=DrawnCells(**together(scene, filled), whole=bool(whole)), carry=carry)
 
 
 def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tuple[dict, dict]:
