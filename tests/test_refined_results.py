@@ -64,6 +64,28 @@ def test_a_simulation_is_built_again_finer(refined):
     assert len(finer.model.matter) == 4 * len(sim.model.matter)
 
 
+def test_a_field_is_found_again_on_a_finer_grid(refined, monkeypatch, tmp_path):
+    """A field that is the height of each particle is, on twice as many, right to half the distance of the first."""
+    import chainqueen_common
+
+    monkeypatch.setattr(refined, "FOLDER", tmp_path)
+    monkeypatch.setattr(refined, "FAST", False)
+    scene = wb.Scene(
+        [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
+        domain=((-1.0, -1.0), (1.0, 1.0)),
+    )
+    coarse, fine = (wb.Simulation(scene, wb.MPM(dx=dx), 1e-2, 10) for dx in (0.1, 0.05))
+    heights = {sim: torch.as_tensor(sim.model.matter.position)[:, 1] for sim in (coarse, fine)}
+    chainqueen_common.keep_found("box", coarse, {"youngs_modulus": heights[coarse]}, table=torch.zeros(3))
+    stored = refined.kept("box")
+    (found,) = chainqueen_common.stored_fields(stored, fine).values()
+    assert stored["table"].tolist() == [0.0, 0.0, 0.0]
+    assert len(found) == 4 * len(heights[coarse])
+    np.testing.assert_allclose(found, heights[fine], atol=0.51 * 0.05)
+    assert np.abs(np.asarray(found) - np.asarray(heights[fine])).max() > 0.01
+    sys.modules.pop("chainqueen_common")
+
+
 def test_stored_results_are_whole(refined):
     names = [path.stem for path in refined.FOLDER.glob("*.npz")]
     assert "chainqueen_biped" in names
