@@ -27,7 +27,7 @@ PAPERS = {
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_lattices": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
-    "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
+    "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_resolved": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
     "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
     "softbody_memory": "float32", "softbody_octopus": "float32",
@@ -67,6 +67,7 @@ LONG = {
     "diffhand_designs",
     "diffhand_gripper",
     "diffhand_minima",
+    "diffhand_resolved",
     "diffhand_sizes",
     "diffhand_topologies",
     "softbody_cloth",
@@ -76,6 +77,11 @@ LONG = {
     "softbody_skeleton",
 }
 """Scripts that take more than a few seconds."""
+STORED = {
+    "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
+    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_walkers": ["quadruped"], "diffhand_compare": [], "diffhand_gripper": [], "softbody_gripper": [],
+}  # fmt: skip
+"""Scripts that play stored results again, each with what follows it."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
 NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
@@ -201,19 +207,13 @@ def test_script_of_a_paper(name, computed, start, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "chainqueen_biped",
-        "chainqueen_laws",
-        "diffhand_compare",
-        pytest.param("diffhand_gripper", marks=pytest.mark.slow),
-    ],
+    ("name", "computed"),
+    [pytest.param(n, PAPERS[n], marks=of(PAPERS[n]) + [pytest.mark.slow] * (n in LONG)) for n in STORED],
 )
-@pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")
-def test_stored_results_are_played_finer(name, start):
+def test_stored_results_are_played_finer(name, computed, start):
     """Each row of the table has the result as it was found, in half the step and on the finer grid."""
     require(NEEDS.get(name, []))
-    rows = [line for line in start(BENCHMARKS / "papers" / f"{name}.py", "--refine").splitlines() if "%" in line]
+    rows = [line for line in start(BENCHMARKS / "papers" / f"{name}.py", *STORED[name], "--refine").splitlines() if "%" in line]  # fmt: skip
     assert rows and all(row.count("|") == 5 for row in rows)
 
 

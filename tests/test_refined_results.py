@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import warpbots as wb
+from warpbots.numerics import precision
 
 PAPERS = Path(__file__).resolve().parents[1] / "benchmarks" / "papers"
 
@@ -18,7 +19,8 @@ def refined(monkeypatch):
     import refined
 
     yield refined
-    sys.modules.pop("refined")
+    for name in [name for name in sys.modules if name.startswith(("chainqueen_", "diffhand_", "refined"))]:
+        sys.modules.pop(name)
 
 
 def test_a_table_says_what_is_kept(refined, capsys):
@@ -62,6 +64,44 @@ def test_a_simulation_is_built_again_finer(refined):
     finer = refined.again(sim, refined.Refinement(cells=0.5), "dx")
     assert finer.solver.dx == 0.05
     assert len(finer.model.matter) == 4 * len(sim.model.matter)
+
+
+def test_a_field_is_found_again_on_a_finer_grid(refined, monkeypatch, tmp_path):
+    """A field that is the height of each particle is, on twice as many, right to half the distance of the first."""
+    import chainqueen_common
+
+    monkeypatch.setattr(refined, "FOLDER", tmp_path)
+    monkeypatch.setattr(refined, "FAST", False)
+    scene = wb.Scene(
+        [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
+        domain=((-1.0, -1.0), (1.0, 1.0)),
+    )
+    coarse, fine = (wb.Simulation(scene, wb.MPM(dx=dx), 1e-2, 10) for dx in (0.1, 0.05))
+    heights = {sim: torch.as_tensor(sim.model.matter.position)[:, 1] for sim in (coarse, fine)}
+    chainqueen_common.keep_found("box", coarse, {"youngs_modulus": heights[coarse]}, table=torch.zeros(3))
+    stored = refined.kept("box")
+    (found,) = chainqueen_common.stored_fields(stored, fine).values()
+    assert stored["table"].tolist() == [0.0, 0.0, 0.0]
+    assert len(found) == 4 * len(heights[coarse])
+    np.testing.assert_allclose(found, heights[fine], atol=0.51 * 0.05)
+    assert np.abs(np.asarray(found) - np.asarray(heights[fine])).max() > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Contact")
+@pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")
+def test_a_box_is_flipped_with_more_contact_points(refined):
+    """By the finger that was optimised for several numbers of points, in numbers and steps that the search has not seen;
+    the finger that was optimised for one number fails."""
+    import diffhand_sizes
+
+    found = tuple(refined.kept("diffhand_flip")[name].double() for name in ("controls", "factors"))
+    with torch.no_grad():
+        for points, steps in ((4, 1), (1, 2)):
+            task = diffhand_sizes.task_of(points=points, steps=steps)
+            assert task.evaluate(found[0][None], found[1])[1].item() < 1.0
+        alone = diffhand_sizes.stored()
+        assert diffhand_sizes.task_of(points=4).evaluate(alone[0][None], alone[1])[1].item() > 60.0
 
 
 def test_stored_results_are_whole(refined):

@@ -9,7 +9,11 @@ and with a fixed length, from the same controls. The result printed in the paper
 steps. Writes ``chainqueen_arm_length.png`` and film strips beside this file.
 """
 
+import functools
+from typing import Any
+
 import numpy as np
+import refined
 import torch
 from chainqueen_common import KILO, curves, film, options, sized, wb
 
@@ -56,47 +60,77 @@ METHODS = {
 """Methods, each with the power of the distance that it minimises."""
 
 
+def motion(sim: wb.Simulation, table: torch.Tensor, factor: torch.Tensor) -> wb.Trajectory:
+    """Motion of the arm under a table of controls, with its length multiplied by a factor."""
+    longer = wb.morphology.Affine(torch.diag(torch.stack([torch.ones(()), factor])), center=(0.5, TOP))
+    state, parameters = wb.morphology.shaped(sim, longer)
+    return sim.rollout(table.repeat_interleave(HOLD, dim=0), STEPS, state, **parameters)
+
+
+def distance(sim: wb.Simulation, state: Any) -> torch.Tensor:
+    """Distance of the end from the goal [m]."""
+    return (state.position[0, sim.region("end")].mean(dim=0) - torch.tensor(GOAL)).norm()
+
+
 def reach(sim: wb.Simulation, method: str, with_length: bool) -> tuple[list[float], int, float, wb.Trajectory]:
-    """Minimise the distance.
+    """Minimise the distance, and store the controls and the factor that were found.
 
     Returns the distances in all iterations, the number of rollouts, and the factor of the length and the motion in the
     best iteration.
     """
     factor = torch.ones((), requires_grad=True)
     table = torch.zeros(STEPS // HOLD, sim.channels, requires_grad=True)
-    end, goal, (make, power) = sim.region("end"), torch.tensor(GOAL), METHODS[method]
-
-    def motion() -> wb.Trajectory:
-        longer = wb.morphology.Affine(torch.diag(torch.stack([torch.ones(()), factor])), center=(0.5, TOP))
-        state, parameters = wb.morphology.shaped(sim, longer)
-        return sim.rollout(table.repeat_interleave(HOLD, dim=0), STEPS, state, **parameters)
+    make, power = METHODS[method]
 
     def loss() -> torch.Tensor:
-        return (motion().final.position[0, end].mean(dim=0) - goal).norm() ** power
+        return distance(sim, motion(sim, table, factor).final) ** power
 
     unknowns = {"table": wb.Unknown(table, -1.0, 1.0)}
     if with_length:
         unknowns["factor"] = wb.Unknown(factor, 0.9, 2.0, scale=2.0)
     history = wb.minimize(loss, unknowns, make(), iterations=ITERATIONS, progress=False)
+    if with_length:
+        refined.keep(stored_name(method), table=table, factor=factor)
     with torch.no_grad():
-        return [d ** (1 / power) for d in history.loss], history.episodes[-1], factor.item(), motion()
+        found = motion(sim, table, factor)
+    return [d ** (1 / power) for d in history.loss], history.episodes[-1], factor.item(), found
+
+
+def stored_name(method: str) -> str:
+    """Name of the arm that a method has found together with its length."""
+    return f"chainqueen_arm_length_{method.replace('-', '_').lower()}"
+
+
+def refine(sim: wb.Simulation) -> None:
+    """Play the stored controls again, finer; the measure is how much nearer to the goal the end is than at rest."""
+
+    def play(how: refined.Refinement, method: str) -> float:
+        finer, stored = refined.again(sim, how, "dx"), refined.kept(stored_name(method))
+        left = distance(finer, motion(finer, stored["table"][: STEPS // HOLD], stored["factor"]).final)
+        print(f"    {method}, {how}: {left:.5f} m from the goal", flush=True)
+        return float(distance(sim, sim.state()) - left)
+
+    refined.table({f"{m}, control and length": functools.partial(play, method=m) for m in METHODS}, 0.5)
 
 
 def main() -> None:
     """Print the rows of the table, and draw the figures."""
     chosen = options(__doc__)
     sim, runs = arm(chosen.device), {}
+    if chosen.refine:
+        refine(sim)
+        return
     for method in METHODS:
         for with_length in (False, True):
             name = f"{method}, control{' and length' * with_length}"
-            distances, episodes, factor, motion = reach(sim, method, with_length)
+            distances, episodes, factor, found = reach(sim, method, with_length)
             runs[name] = [np.array(distances)]
             first = next((f"in iteration {i}" for i, d in enumerate(distances) if d < CLOSE), "never")
             print(
                 f"{name}: distance {distances[0]:.4f} -> {min(distances):.5f}, below {CLOSE} {first}, {episodes} "
                 f"rollouts, length {LENGTH * factor:.4f}"
             )
-            film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", motion, chosen.out, goal=GOAL)
+            film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", found, chosen.out, goal=GOAL)
     curves("chainqueen_arm_length", runs, "distance [m]")
 
 

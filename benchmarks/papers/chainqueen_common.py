@@ -99,20 +99,26 @@ def film(
         wb.usd.write(out / f"{name}.usda", motion)
 
 
+def keep_found(
+    name: str, sim: wb.Simulation, fields: Mapping[str, torch.Tensor], **values: torch.Tensor | np.ndarray
+) -> None:
+    """Store values that were found, and the fields of the matter that were found with them."""
+    refined.keep(name, position=sim.model.matter.position, **values, **{f"field.{key}": v for key, v in fields.items()})
+
+
+def stored_fields(stored: Mapping[str, torch.Tensor], sim: wb.Simulation) -> dict[str, torch.Tensor]:
+    """Stored fields on the matter of a simulation: each particle has the values of the one that was nearest at rest."""
+    nearest = cKDTree(stored["position"].numpy()).query(sim.model.matter.position)[1]
+    return {key.partition(".")[2]: v[..., nearest] for key, v in stored.items() if key.startswith("field.")}
+
+
 def keep_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, fields: Mapping[str, torch.Tensor]) -> None:
     """Store a controller and the fields of the matter that were found with it."""
-    of = {f"policy.{key}": value for key, value in policy.state_dict().items()}
-    of |= {f"field.{key}": value for key, value in fields.items()}
-    refined.keep(name, position=sim.model.matter.position, **of)
+    keep_found(name, sim, fields, **{f"policy.{key}": value for key, value in policy.state_dict().items()})
 
 
 def stored_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, steps: int) -> wb.Trajectory[Any]:
-    """Play a stored controller, which replaces the values of `policy`.
-
-    Each particle has the values of the stored fields at the particle that was nearest at rest.
-    """
+    """Play a stored controller, which replaces the values of `policy`, with the stored fields."""
     stored = refined.kept(name)
     policy.load_state_dict({key.partition(".")[2]: v for key, v in stored.items() if key.startswith("policy.")})
-    nearest = cKDTree(stored["position"].numpy()).query(sim.model.matter.position)[1]
-    fields = {key.partition(".")[2]: v[..., nearest] for key, v in stored.items() if key.startswith("field.")}
-    return sim.rollout(policy, steps, **fields)
+    return sim.rollout(policy, steps, **stored_fields(stored, sim))

@@ -15,12 +15,15 @@ import os
 
 os.environ.setdefault("WARPBOTS_PRECISION", "float64")  # SLSQP takes rounding for curvature near the solution
 
+import functools
 import itertools
 import time
+from collections.abc import Sequence
 
 import numpy as np
+import refined
 import torch
-from chainqueen_common import HERE, KILO, film, options, sized, wb
+from chainqueen_common import HERE, KILO, film, keep_found, options, sized, stored_fields, wb
 
 WIDTH, LINK = 0.2, 0.3
 """Width of the arm, and length of a link: chambers of 0.2 and a block of 0.1."""
@@ -104,6 +107,38 @@ class Experiment:
         )  # fmt: skip
 
 
+def stored_name(task: str, arm: str) -> str:
+    """Name of the controls and of the field of E that were found for an arm."""
+    return f"chainqueen_swing_up_{task}_{arm.replace(' = ', '')}"
+
+
+def refine(sim: wb.Simulation, tasks: Sequence[str]) -> None:
+    """Play the stored swings again, finer; the measure is how much nearer to the goal the last block is than at rest.
+
+    The other errors are printed as well, as they have no share.
+    """
+
+    def play(how: refined.Refinement, task: str, name: str) -> float:
+        finer, stored = refined.again(sim, how, "dx"), refined.kept(stored_name(task, name))
+        experiment = Experiment(finer, STIFF, False, task == "arm")
+        experiment.table = stored["table"][: STEPS // HOLD]
+        experiment.E = stored_fields(stored, finer)["youngs_modulus"]
+        swing = experiment.motion()
+        position, velocity, speed = (error.norm().item() for error in experiment.errors(swing))
+        rest = (swing.start.position[0, finer.region("end")].mean(dim=0) - torch.tensor(GOAL)).norm().item()
+        print(
+            f"    {task} at rest, {name}, {how}: {position:.1e} m, {velocity:.1e} m/s, mean squared velocity of all "
+            f"{speed**2:.1e}",
+            flush=True,
+        )
+        return rest - position
+
+    arms = itertools.product(tasks, ARMS)
+    refined.table(
+        {f"{task} at rest, {name}": functools.partial(play, task=task, name=name) for task, name in arms}, 0.75
+    )
+
+
 def draw(name: str, histories: dict[str, wb.optimize.History]) -> None:
     """Draw violation and effort over the iterations."""
     import matplotlib.pyplot as plt
@@ -124,6 +159,9 @@ def main() -> None:
     """Print the tables, and draw the figures."""
     chosen = options(__doc__, names=ITERATIONS)
     sim = arm(chosen.device)
+    if chosen.refine:
+        refine(sim, chosen.names)
+        return
     print(sim.model.summary(), f"{sim.substeps} substeps", flush=True)
     for task in chosen.names:
         histories: dict[str, wb.optimize.History] = {}
@@ -135,6 +173,7 @@ def main() -> None:
             began, experiment = time.perf_counter(), Experiment(sim, modulus, designed, task == "arm")
             found = histories[name] = experiment.learn(ITERATIONS[task])
             seconds = time.perf_counter() - began
+            keep_found(stored_name(task, name), sim, {"youngs_modulus": experiment.E}, table=experiment.table)
             with torch.no_grad():
                 motion = experiment.motion()
             position, velocity, speed = (error.norm().item() for error in experiment.errors(motion))

@@ -12,9 +12,12 @@ import argparse
 import math
 
 import numpy as np
+import refined
 import torch
 from cronos_robots import HERE, INTERVAL, PERIOD, SHARPNESS, WAVE, centre, path, simulation, sized, soft_start, wb
 
+NAME = "cronos_gait"
+"""Of the figure and of the stored gait."""
 HARMONICS = 3
 CYCLES = 2
 """How many are seen in training."""
@@ -48,6 +51,17 @@ def distance(sim: wb.Simulation, series: torch.Tensor) -> torch.Tensor:
     """Distance of the centre of mass along x in training [m]; differentiable."""
     end = sim.rollout(controls(series, STEPS), STEPS).final.position
     return (centre(sim, end) - centre(sim, sim.state().position))[0, 0]
+
+
+def refine() -> None:
+    """Play the stored gait again, in shorter steps and on the finer lattice."""
+    series = refined.kept(NAME)["series"]
+
+    def play(how: refined.Refinement) -> float:
+        spacing = None if how.cells == 1.0 else FINER
+        return float(distance(simulation("multigait", spacing, margin=MARGIN / how.steps), series))
+
+    refined.table({"crawling sheet": play}, 0.5)
 
 
 def check(sim: wb.Simulation, series: torch.Tensor, sizes: tuple[float, ...] = (1e-3, 2e-2)) -> None:
@@ -100,7 +114,11 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=sized(12, 1))
     parser.add_argument("--lr", type=float, default=0.25, help="learning rate of Adam")
     parser.add_argument("--no-transfer", action="store_true", help="leave out the finer lattice")
+    refined.option(parser)
     options = parser.parse_args()
+    if options.refine:
+        refine()
+        return
     sim = simulation("multigait", margin=MARGIN)
     members = [a.name for a in sim.scene.actuators]
     hand = series_of_hand_gait(members)
@@ -109,6 +127,7 @@ def main() -> None:
     history = wb.fit(
         [series], lambda: -distance(sim, series), iterations=options.iterations, lr=options.lr, max_norm=0.1
     )
+    refined.keep(NAME, series=series)
     print("distance [mm]:", " ".join(f"{-1e3 * d:.1f}" for d in history.loss))
     print("length of the gradient [mm]:", " ".join(f"{1e3 * g:.1f}" for g in history.gradient_norm))
     steps = sized(round(LONGER * PERIOD / INTERVAL), 2 * STEPS)
@@ -158,7 +177,7 @@ def draw(members: list[str], found: dict[str, torch.Tensor], ways: dict[str, tor
     )
     ax.set(xlabel="t [s]", ylabel="centre of mass, x [mm]")
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(0.25, 0.96))
-    figure.savefig(HERE / "cronos_gait.png")
+    figure.savefig(HERE / f"{NAME}.png")
 
 
 if __name__ == "__main__":

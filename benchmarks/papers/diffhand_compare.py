@@ -8,6 +8,7 @@ film strips of the best episodes before and after the design, beside this file.
 """
 
 import argparse
+import functools
 import json
 import sys
 import time
@@ -179,18 +180,25 @@ def strip(task: Task, result: dict, path: Path) -> None:
 
 
 def refine() -> None:
-    """Play the stored Flip Box again; the measure is the angle of the box, less what it is beyond 90 degrees."""
+    """Play the stored Flip Box again; the measure is the angle of the box minus what it is beyond 90 degrees.
+
+    The second result is of `diffhand_resolved`.
+    """
     (best,) = json.loads(Path(__file__).with_name("diffhand_flip.json").read_text())["flip"]["several starts"]
-    controls, factors = (torch.tensor(best[name], dtype=torch.float64) for name in ("controls", "factors"))
+    found = {
+        "several starts": {name: torch.tensor(best[name], dtype=torch.float64) for name in ("controls", "factors")}
+    }
+    found["for several resolutions"] = refined.kept("diffhand_flip")
     task = TASKS["flip"]()
 
-    def play(how: refined.Refinement) -> float:
+    def play(how: refined.Refinement, name: str) -> float:
+        controls, factors = (found[name][key].double() for key in ("controls", "factors"))
         hand = finger(density=round(how.cells**-2))
         sim = wb.Simulation(flip_scene(hand, factors), task.sim.solver, task.sim.dt, how.steps * task.sim.substeps)
         angle = sim.rollout(torch.tanh(controls[: task.intervals]), task.intervals).final.q[0, -1]
         return 90.0 - abs(90.0 - float(torch.rad2deg(angle)))
 
-    refined.table({"Flip Box, several starts": play}, 0.5, "degrees")
+    refined.table({f"Flip Box, {name}": functools.partial(play, name=name) for name in found}, 0.5, "degrees")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
-from diffhand_hands import CM, flip_scene
+from diffhand_hands import CM, SIDE, finger, flip_scene
 from diffhand_tasks import TASKS, Task
 from fast import figures, sized
 
 import warpbots as wb
+from warpbots.optimize.run import Method
 
 HERE = figures(__file__)
 """Where figure and result go."""
@@ -38,15 +40,22 @@ NEAR = 5.0
 """Deviation from a quarter turn up to which a box counts as flipped [degrees]."""
 
 
-def task_of(side: float) -> Task:
-    """Flip Box with a box of the given edge [cm]."""
-    task = TASKS["flip"]()
+def task_of(side: float = SIDE / CM, points: int = 1, steps: int = 1) -> Task:
+    """Flip Box with a box of some edge [cm], and with factors of the numbers of contact points and of time steps."""
+    task, hand = TASKS["flip"](), finger(density=points)
     sim = wb.Simulation(
-        flip_scene(task.hand, side=side * CM), task.sim.solver, task.sim.dt, task.sim.substeps,
+        flip_scene(hand, side=side * CM), task.sim.solver, task.sim.dt, steps * task.sim.substeps,
         checkpoints=wb.Checkpoints.all(),
     )  # fmt: skip
-    task.sim = task.alone = sim
+    task.hand, task.sim, task.alone = hand, sim, sim
     return task
+
+
+def stored() -> tuple[torch.Tensor, torch.Tensor]:
+    """Controls, shape (intervals, channels), and factors, shape (n,), of `diffhand_compare`, as unknowns."""
+    found = json.loads(Path(__file__).with_name("diffhand_flip.json").read_text())["flip"]["several starts"][0]
+    controls = found["controls"][: TASKS["flip"]().intervals]
+    return tuple(torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (controls, found["factors"]))
 
 
 def missing(controls: torch.Tensor, factors: torch.Tensor) -> np.ndarray:
@@ -55,15 +64,16 @@ def missing(controls: torch.Tensor, factors: torch.Tensor) -> np.ndarray:
         return np.array([float(task_of(side).evaluate(controls[None], factors)[1]) for side in JUDGED])
 
 
-def learn(controls: torch.Tensor, factors: torch.Tensor, iterations: int) -> wb.optimize.History:
-    """Optimise controls and factors for all sizes `LEARNT`, in place."""
-    tasks = [task_of(side) for side in LEARNT]
+def learn(
+    tasks: Sequence[Task], controls: torch.Tensor, factors: torch.Tensor, method: Method, iterations: int
+) -> wb.optimize.History:
+    """Optimise controls and factors for all tasks at once, in place."""
     _, unknowns = tasks[0].problem(controls, factors)
 
     def loss() -> torch.Tensor:
         return torch.stack([task.evaluate(controls[None], factors)[0].sum() for task in tasks]).mean()
 
-    return wb.minimize(loss, unknowns, wb.methods.SciPy("L-BFGS-B"), iterations=iterations, progress=False)
+    return wb.minimize(loss, unknowns, method, iterations=iterations, progress=False)
 
 
 def say(label: str, angles: np.ndarray) -> None:
@@ -93,14 +103,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=sized(100, 1))
     options = parser.parse_args()
-    stored = json.loads(Path(__file__).with_name("diffhand_flip.json").read_text())["flip"]["several starts"][0]
-    steps = TASKS["flip"]().intervals
-    controls = torch.tensor(stored["controls"][:steps], dtype=torch.float64, requires_grad=True)
-    factors = torch.tensor(stored["factors"], dtype=torch.float64, requires_grad=True)
+    controls, factors = stored()
     results = {"for 6 cm": missing(controls, factors)}
     say("designed for 6 cm", results["for 6 cm"])
     begun = time.process_time()
-    history = learn(controls, factors, options.iterations)
+    tasks, method = [task_of(side) for side in LEARNT], wb.methods.SciPy("L-BFGS-B")
+    history = learn(tasks, controls, factors, method, options.iterations)
     seconds = time.process_time() - begun
     label = f"for {', '.join(f'{side:g}' for side in LEARNT)} cm"
     results[label] = missing(controls, factors)

@@ -5,7 +5,8 @@
 ``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise, and
 ``lagging`` the same for motors that average their signals over 60 ms. ``tail`` looks for the stroke that swims
 farthest, alone and together with length, height and stiffness of the caudal fin. ``current`` compares a table of
-torques with a table that feedback from sensors corrects, in changing currents. Prints tables and writes
+torques with a table that feedback from sensors corrects, in changing currents. ``--refine`` plays the stored strokes
+again, finer. Prints tables and writes
 ``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD to ``--out``.
 """
 
@@ -21,11 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+import refined
 import softbody_currents
 import softbody_tail
 from fast import figures, sized
 from softbody_fish_scene import fish
-from softbody_strokes import LAG, Stroke, compare, show
+from softbody_strokes import LAG, Stroke, compare, refine, show
 
 import warpbots as wb
 
@@ -65,19 +67,28 @@ def check(stroke: Stroke) -> None:
     )
 
 
+def strokes() -> dict[str, Stroke]:
+    """The stroke, and the stroke of motors that average their signals, by the names under which they are stored."""
+    sims = simulation(), simulation(substeps=4)
+    return {
+        "softbody_fish": Stroke(*sims, WAY, STEPS),
+        "softbody_fish_lagging": Stroke(*sims, WAY, STEPS, lag=LAG),
+    }
+
+
 def learn(options: argparse.Namespace) -> list[dict]:
     """Find the stroke by all methods."""
-    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS)
+    stroke = strokes()["softbody_fish"]
     check(stroke)
-    runs = compare(stroke, options.seeds, options.episodes)
+    runs = compare("softbody_fish", stroke, options.seeds, options.episodes)
     show("softbody_fish", stroke, runs, HERE, options.out)
     return runs
 
 
 def lagging(options: argparse.Namespace) -> list[dict]:
     """Find the stroke of motors that average their signals, by Adam."""
-    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=LAG)
-    return compare(stroke, options.seeds, options.episodes, ["Adam"])
+    name = "softbody_fish_lagging"
+    return compare(name, strokes()[name], options.seeds, options.episodes, ["Adam"])
 
 
 def tail(options: argparse.Namespace) -> list[dict]:
@@ -109,7 +120,11 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    refined.option(parser)
     options = parser.parse_args()
+    if options.refine:
+        refine(strokes(), simulation)
+        return
     found = {name: PARTS[name](options) for name in options.parts or PARTS}
     if options.json:
         options.json.write_text(json.dumps(found))

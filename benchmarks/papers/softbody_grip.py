@@ -80,13 +80,14 @@ def chambers() -> dict[str, wb.shapes.Box]:
     return found
 
 
-def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) -> wb.Scene:
+def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8, across: int = 1) -> wb.Scene:
     """The gripper above a soft load that lies on the floor; the centre of a ball is at the origin.
 
     Args:
         load: Name of the load, one of `LOADS`.
         mass: Mass of the load [kg].
         friction: Friction coefficient of the gripper, the load and the floor [1].
+        across: Cells in the width of an arm, and in each half of its thickness.
     """
     mesh = LOADS[load]()
     down = -RADIUS - mesh.vertices[:, 2].min()
@@ -97,7 +98,7 @@ def gripper_scene(load: str = "ball", mass: float = 1.0, friction: float = 0.8) 
     held = wb.SoftBody(
         "load", mesh, wb.Material(2e6, 0.3, mass / volume, "corotated"), {"load": everywhere}, friction=friction
     )
-    return gripper_with(held, friction)
+    return gripper_with(held, friction, across)
 
 
 def gripper_with(load: wb.SoftBody | wb.RigidBody, friction: float, across: int = 1) -> wb.Scene:

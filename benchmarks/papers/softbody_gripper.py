@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+import refined
 from fast import FAST, figures, sized
 from softbody_grip import REACH, gripper_scene
 
@@ -36,6 +37,8 @@ import warpbots as wb
 
 HERE = figures(__file__)
 """Where figures go."""
+NAME = "softbody_gripper"
+"""Of figures and of the stored controls."""
 STEP, STEPS = 0.01, sized(50, 1)
 TARGET = (0.0, 0.0, 0.3)
 """Where the centre of the ball has to be in the end [m]; it starts at the origin."""
@@ -48,6 +51,8 @@ LONGEST = 0.5
 """Largest change of an unknown in a step of the gradient method."""
 SUBSTEPS = 2
 """Time steps in a control interval."""
+FOUND = refined.Refinement()
+"""Steps and cells with which the search is run."""
 TRIALS = (
     ("ball", 1.0, 0.8), ("ball", 2.0, 0.8), ("ball", 4.0, 0.8), ("ball", 1.0, 0.4), ("ball", 1.0, 0.0),
     ("cube", 1.0, 0.8), ("cube", 4.0, 0.8), ("rod", 1.0, 0.8),
@@ -73,11 +78,14 @@ class Grip:
     @classmethod
     def of(
         cls, load: str = "ball", mass: float = 1.0, friction: float = 0.8,
-        tolerance: float | None = None, steps: int = STEPS,
+        tolerance: float | None = None, steps: int = STEPS, how: refined.Refinement = FOUND,
     ) -> "Grip":  # fmt: skip
-        """Episodes with a soft load."""
-        scene, solver = gripper_scene(load, mass, friction), wb.ProjectiveDynamics(tolerance=tolerance)
-        return cls(wb.Simulation(scene, solver, STEP, SUBSTEPS, checkpoints=wb.Checkpoints.all()), steps=steps)
+        """Episodes with a soft load; refined, in shorter steps or with smaller cells across the arms."""
+        scene = gripper_scene(load, mass, friction, round(1.0 / how.cells))
+        solver = wb.ProjectiveDynamics(tolerance=tolerance)
+        return cls(
+            wb.Simulation(scene, solver, STEP, how.steps * SUBSTEPS, checkpoints=wb.Checkpoints.all()), steps=steps
+        )
 
     def start(self, seed: int) -> None:
         """Set the initial controls, which are the same in all steps.
@@ -203,6 +211,20 @@ def try_loads(raw: torch.Tensor) -> list[dict]:
     return found
 
 
+def refine() -> None:
+    """Play the stored grip again, finer; the measure is how much nearer to its target the ball comes."""
+
+    def play(how: refined.Refinement) -> float:
+        grip = Grip.of(how=how)
+        grip.raw = refined.kept(NAME)["raw"][:STEPS]
+        moved = grip.rollout()
+        start, end = (grip.centre(state) for state in (moved.start, moved.final))
+        target = grip.target.to(end)
+        return float((start - target).norm() - (end - target).norm())
+
+    refined.table({"pneumatic gripper": play}, 0.5)
+
+
 def check() -> None:
     """Print the derivative of the loss along a random direction, by gradient and by differences.
 
@@ -235,10 +257,10 @@ def draw(runs: list[dict], episodes: int) -> None:
     for method in dict.fromkeys(run["method"] for run in runs):
         curves = [np.minimum.accumulate(run["curve"][:episodes]) for run in runs if run["method"] == method]
         best[method] = [1e3 * np.pad(curve, (0, episodes - len(curve)), "edge") for curve in curves]
-    wb.view.save_losses(HERE / "softbody_gripper.png", best, "best distance so far [mm]")
+    wb.view.save_losses(HERE / f"{NAME}.png", best, "best distance so far [mm]")
     start = Grip.of().raw.detach()
-    film("softbody_gripper_before.png", start)
-    film("softbody_gripper_after.png", torch.tensor(runs[0]["raw"]))
+    film(f"{NAME}_before.png", start)
+    film(f"{NAME}_after.png", torch.tensor(runs[0]["raw"]))
 
 
 def main() -> None:
@@ -249,9 +271,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--check", action="store_true", help="compare the gradient with differences, and end")
     parser.add_argument("--json", type=Path, help="results; what is there already is kept")
+    refined.option(parser)
     options = parser.parse_args()
     if options.check:
         check()
+        return
+    if options.refine:
+        refine()
         return
     kept = options.json is not None and options.json.exists()
     found = json.loads(options.json.read_text()) if kept else {"runs": [], "trials": []}
@@ -265,6 +291,8 @@ def main() -> None:
                 if options.json:
                     options.json.write_text(json.dumps(found))
     table(found["runs"], options.episodes)
+    if found["runs"][0]["method"] == "gradient":
+        refined.keep(NAME, raw=torch.tensor(found["runs"][0]["raw"]))
     found["trials"] = found["trials"] or try_loads(torch.tensor(found["runs"][0]["raw"]))
     if options.json:
         options.json.write_text(json.dumps(found))

@@ -20,14 +20,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+import refined
 from fast import figures, sized
 from softbody_octopus_scene import octopus
-from softbody_strokes import Stroke, compare, show
+from softbody_strokes import Stroke, compare, refine, show
 
 import warpbots as wb
 
 HERE = figures(__file__)
 """Where figures go."""
+NAME = "softbody_octopus"
+"""Of figures and of the stored stroke."""
 STEP, STEPS = 0.01, sized(400, 4)
 WAY = (-0.4, -0.4, 0.8)
 """From the start to the target [m]; the paper's second axis is up, our third."""
@@ -77,13 +80,17 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    refined.option(parser)
     options = parser.parse_args()
     settings = {"lag": LAG, "rate": 0.5, "fade": 0.97, "longest": LONGEST, "memory": 0.99}
     stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **settings)
+    if options.refine:
+        refine({NAME: stroke}, simulation)
+        return
     check(stroke)
-    runs = compare(stroke, options.seeds, options.episodes)
+    runs = compare(NAME, stroke, options.seeds, options.episodes)
     print(f"memory at the end {resident():.0f} MB")
-    show("softbody_octopus", stroke, runs, HERE, options.out)
+    show(NAME, stroke, runs, HERE, options.out)
     if options.json:
         options.json.write_text(json.dumps(runs))
 

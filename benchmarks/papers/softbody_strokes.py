@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import refined
 import torch
 from fast import sized
 from scipy.stats import t as student
 
 import warpbots as wb
 
-__all__ = ["LAG", "METHODS", "Stroke", "averaged", "compare", "film", "followed", "interval", "show"]
+__all__ = ["LAG", "METHODS", "Stroke", "averaged", "compare", "film", "followed", "interval", "refine", "show"]
 
 FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
@@ -139,30 +140,56 @@ def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
 METHODS: dict[str, Callable[[Stroke, int, int], None]] = {"Adam": by_adam, "CMA-ES": by_evolution}
 
 
-def compare(stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = tuple(METHODS)) -> list[dict]:
-    """Run each method from the start of each seed, all with the same number of episodes; return the results."""
+def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulation]) -> None:
+    """Play stored strokes of a swimmer again, finer; the measure is how much nearer to the target the swimmer comes.
+
+    Args:
+        strokes: The strokes by the names under which Adam's first seed is stored.
+        simulation: Function that makes the simulation with a mesh of some ``fineness`` and with some ``substeps``.
+    """
+
+    def play(how: refined.Refinement, name: str) -> float:
+        stroke, sim = strokes[name], simulation(fineness=round(1.0 / how.cells), substeps=how.steps)
+        stroke.raw = refined.kept(name)["raw"][: stroke.steps]
+        motion = stroke.motion(sim)
+        start, end = (sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
+        way = stroke.target - stroke.sim.center_of_mass(stroke.sim.state())[0]
+        return float(way.norm() - (start + way - end).norm())
+
+    refined.table({name: functools.partial(play, name=name) for name in strokes}, 0.5)
+
+
+def compare(
+    name: str, stroke: Stroke, seeds: int, episodes: int, methods: Sequence[str] = tuple(METHODS)
+) -> list[dict]:
+    """Run each method from the start of each seed, all with the same number of episodes; return the results.
+
+    The stroke that Adam finds from seed 0 is stored under `name`.
+    """
     found = []
-    for name in methods:
+    for method in methods:
         for seed in range(seeds):
             stroke.start(seed)
             begun = time.process_time()
-            METHODS[name](stroke, seed, episodes)
+            METHODS[method](stroke, seed, episodes)
+            if method == "Adam" and seed == 0:
+                refined.keep(name, raw=stroke.raw)
             curve = stroke.losses[:episodes]
             arrived = np.flatnonzero(np.array(curve) < stroke.near)
             run = {
-                "method": name, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
+                "method": method, "seed": seed, "curve": curve, "seconds": time.process_time() - begun,
                 "arrived": int(arrived[0]) + 1 if len(arrived) else None, "raw": stroke.raw.detach().tolist(),
                 "finer": stroke.way(),
             }  # fmt: skip
             print(
-                f"{stroke.sim.scene.name}, {name}, seed {seed}: {1e3 * curve[0]:.1f} mm from the target at first, "
+                f"{stroke.sim.scene.name}, {method}, seed {seed}: {1e3 * curve[0]:.1f} mm from the target at first, "
                 f"{1e3 * min(curve):.2f} at best, below {1e3 * stroke.near:.3g} in episode {run['arrived'] or '-'} of "
                 f"{len(curve)}; in shorter steps {1e3 * np.linalg.norm(run['finer']):.0f} mm; {run['seconds']:.0f} s",
                 flush=True,
             )
             found.append(run)
-        ends = [1e3 * min(run["curve"]) for run in found if run["method"] == name]
-        print(f"    {name}: {interval(ends)} mm", flush=True)
+        ends = [1e3 * min(run["curve"]) for run in found if run["method"] == method]
+        print(f"    {method}: {interval(ends)} mm", flush=True)
     return found
 
 
