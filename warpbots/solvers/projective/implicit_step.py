@@ -16,7 +16,7 @@ from warpbots.solvers.projective.islands import conclude_kernel, rest_kernel, se
 from warpbots.solvers.projective.iterate.anderson import accelerate, begin
 from warpbots.solvers.projective.iterate.convergence import Objective, gather_kernel
 from warpbots.solvers.projective.iterate.error_estimate import criterion
-from warpbots.solvers.projective.iterate.newton import take_newton_steps
+from warpbots.solvers.projective.iterate.newton import forcing_kernel, take_newton_steps
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.prescribed_step import PrescribedStep
 from warpbots.solvers.projective.second_derivative import SecondDerivative
@@ -32,6 +32,8 @@ _NEAR_WITH_FACTOR = 0.1
 """The same for solids with a direct solver; sheets are too often near a saddle point, to which early steps lead."""
 _FORCING = 1e-4
 """Relative residual at which the linear solve of a Newton step ends."""
+_EARLY_FORCING = 1e-2
+"""The same for a Newton step that begins at a correction above `_NEAR`; another step follows it."""
 
 
 def implicit_step(
@@ -117,7 +119,9 @@ def implicit_step(
         contact.detection.ask(z)
 
     def newton() -> None:
-        second.solve(progress.waiting, workspace.residual, f, _FORCING, limit)
+        inputs = [it.islands, *(wp.float64(a) for a in (_NEAR, _EARLY_FORCING, _FORCING)), progress]
+        launch(forcing_kernel, it.units, inputs, [workspace.forcing], device)
+        second.solve(progress.waiting, workspace.residual, f, workspace.forcing, limit)
         take_newton_steps(it, workspace.krylov, newton_steps)
         while_loop(progress.any, iterate)
 

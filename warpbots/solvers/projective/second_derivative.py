@@ -78,7 +78,7 @@ class SecondDerivative:
         return self._model.matrices.linear_solver == "iterative"
 
     def solve(
-        self, where: wp.array, g: wp.array, a: wp.array, tolerance: float, limit: int, evaluated: bool = False
+        self, where: wp.array, g: wp.array, a: wp.array, tolerance: wp.array, limit: int, evaluated: bool = False
     ) -> None:
         """Solve H a = g in those islands in which `where` is 1 and no contact is active; see `minres`.
 
@@ -87,7 +87,7 @@ class SecondDerivative:
             g: Right-hand side, shape (worlds * stride,).
             a: The solution at nodes, shape (worlds * stride,).
             tolerance: Norm of the residual relative to the norm of g at which an island has converged, in the norm of
-                A^-1, or of H^-1 if H is factored.
+                A^-1, or of H^-1 if H is factored, shape (worlds * components,).
             limit: Number of iterations after which an island has failed.
             evaluated: Whether `evaluate` has been called; if not, it is called when there is such an island.
         """

@@ -21,6 +21,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import LANES
 from warpbots.solvers.projective.iterate.convergence import hold_kernel
 from warpbots.solvers.projective.iterate.error_estimate import criterion
 from warpbots.solvers.projective.iterate.minres import hand_over
+from warpbots.solvers.projective.iterate.newton import forcing_kernel
 from warpbots.solvers.projective.model import ProjectiveModel
 from warpbots.solvers.projective.second_derivative import SecondDerivative
 from warpbots.solvers.projective.states import ProjectiveState
@@ -135,7 +136,9 @@ def solve_adjoint(
         contact.pull(active, point.u, a)
 
     if second.symmetric:
-        second.solve(it.islands.symmetric, workspace.seed, a, tolerance, limit, evaluated=True)
+        inputs = [it.islands, *(wp.float64(a) for a in (0.0, tolerance, tolerance)), it.progress]
+        launch(forcing_kernel, it.units, inputs, [workspace.forcing], model.device)
+        second.solve(it.islands.symmetric, workspace.seed, a, workspace.forcing, limit, evaluated=True)
         begin(it, workspace.everywhere)
         hand_over(workspace.krylov, it.islands, it.progress)
     else:

@@ -252,6 +252,12 @@ class ProjectiveWorkspace:
         return krylov(sizes.worlds, len(self.topology.components), sizes.nodes, sizes.stride, self.topology.device)
 
     @functools.cached_property
+    def forcing(self) -> wp.array:
+        """Relative residuals at which the MINRES iterations of islands end, shape (worlds * components,)."""
+        sizes, device = self.topology.sizes, self.topology.device
+        return wp.zeros(sizes.worlds * len(self.topology.components), dtype=wp.float64, device=device)
+
+    @functools.cached_property
     def coupled(self) -> CoupledArrays:
         """A factor of the second derivative."""
         topology = self.topology

@@ -39,7 +39,7 @@ def minres(
     prepare: Callable[[], None],
     residual: Callable,
     precondition: Callable,
-    tolerance: float,
+    tolerance: wp.array,
     limit: int,
 ) -> None:
     """Solve H a = g in islands without an active contact.
@@ -54,7 +54,8 @@ def minres(
         prepare: Function that is called first if there is an island to solve in.
         residual: Function of (active, g, a, out): writes g - H a.
         precondition: Function of (active, r, out): writes A^-1 r.
-        tolerance: Norm of the residual in A^-1, relative to the norm of g, at which an island has converged.
+        tolerance: Norm of the residual in A^-1, relative to the norm of g, at which an island has converged, shape
+            (worlds * components,).
         limit: Number of iterations after which an island has failed.
     """
     arrays, worlds, units, device = it.arrays, it.worlds, it.units, it.device
@@ -87,7 +88,7 @@ def minres(
         launch(extend_kernel, each, [islands], [arrays], device)
         precondition(running, arrays.v, arrays.y)
         product(arrays.v, arrays.y)
-        launch(rotate_kernel, units, [it.chunks, wp.float64(tolerance), limit], [arrays], device)
+        launch(rotate_kernel, units, [it.chunks, tolerance, limit], [arrays], device)
         launch(move_kernel, each, [islands], [arrays, a], device)
 
     if_then(arrays.any, solve)
@@ -270,7 +271,7 @@ def rotate_kernel(
     # model
     chunks: int,
     # state
-    tolerance: wp.float64,
+    tolerance: wp.array[wp.float64],
     limit: int,
     # out
     arrays_out: KrylovArrays,
@@ -298,7 +299,7 @@ def rotate_kernel(
     arrays_out.gamma[w] = wp.vec2d(gamma_next, gamma)
     arrays_out.iterations[w] = arrays_out.iterations[w] + 1
     left = wp.abs(arrays_out.eta[w])
-    if left <= tolerance * arrays_out.first[w]:
+    if left <= tolerance[w] * arrays_out.first[w]:
         stop(arrays_out, w, 1)
     elif not wp.isfinite(left) or arrays_out.iterations[w] == limit:
         stop(arrays_out, w, 0)

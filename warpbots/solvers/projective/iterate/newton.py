@@ -5,6 +5,10 @@ than the rounding of the correction. The second derivative H has no such limit: 
 Newton step d = H^-1 r, which is the error up to terms of second order. The ratio of d to the correction f for the same
 residual r gives the error of later points from their corrections. If MINRES ends without a solution, the size of its
 last iterate is a lower bound of the error (its iterates grow, Fong & Saunders 2012), and is used for this ratio.
+
+An early Newton step, which begins at a correction above `Criterion.telling`, estimates no error, and terms of second
+order remain after it. So its system is solved less accurately (inexact Newton, Eisenstat & Walker 1996, "Choosing the
+forcing terms in an inexact Newton method").
 """
 
 import warp as wp
@@ -24,7 +28,7 @@ from warpbots.solvers.projective.iterate.convergence import look
 from warpbots.solvers.projective.iterate.error_estimate import HUGE
 from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, KrylovArrays
 
-__all__ = ["take_newton_steps"]
+__all__ = ["forcing_kernel", "take_newton_steps"]
 
 _largest = largest_of_lanes(real)
 
@@ -42,6 +46,26 @@ def take_newton_steps(it: Iteration, krylov: Krylov, newton_steps: int) -> None:
     launch(move_kernel, (it.worlds, krylov.count), [it.islands, it.progress], [it.history], it.device)
     launch(resume_kernel, it.worlds, [it.islands], [it.progress], it.device)
     mix(it)
+
+
+@wp.kernel(enable_backward=False)
+def forcing_kernel(
+    # model
+    islands: Islands,
+    telling: wp.float64,
+    early: wp.float64,
+    late: wp.float64,
+    # work
+    progress: IterationState,
+    # out
+    forcing_out: wp.array[wp.float64],
+):
+    """Write the relative residual at which the linear solve of each island ends: `early` above a correction `telling`.
+
+    `telling` is a correction in mean edges.
+    """
+    w = wp.tid()
+    forcing_out[w] = wp.where(progress.correction[w] > telling * islands.length[w], early, late)
 
 
 @wp.kernel(enable_backward=False)
