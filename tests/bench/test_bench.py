@@ -114,7 +114,7 @@ def test_a_body_hangs_below_the_pointer_by_its_weight(make):
     bench.step(400)
     point, target = map(np.array, bench.pulled)
     assert np.abs(point - target)[:2].max() < 1e-3
-    held = bench._pull.held
+    held = bench._drag.held
     stiffness = min(9.81 * held.whole / (0.1 * bench.drawing.size), 0.4 * held.part / bench.simulation.dt**2)
     assert (target - point)[2] == pytest.approx(9.81 * held.whole / stiffness, rel=0.02)
     bench.release()

@@ -121,6 +121,7 @@ def test_matter_far_from_the_origin_is_refused_in_single_precision():
 
 CLOTH = wb.SoftBody("cloth", S.Sheet([(0, 0, 0.07), (0.05, 0, 0.07), (0, 0.05, 0.07)], [(0, 1, 2)], 1e-3),
                     wb.Material(1e5))  # fmt: skip
+OTHER = dataclasses.replace(JELLY, name="other", shape=S.Box((0.07, 0, 0), (0.09, 0.02, 0.02)))
 ROLLING = ball(points=20)
 
 
@@ -140,7 +141,16 @@ ROLLING = ball(points=20)
         (
             lambda: simulation([ball()], contacts=[wb.Contact("jelly", "floor", 1e6)]),
             "Contact 'jelly on floor': matter and obstacles touch without a law under Coupled; leave it out "
-            r"\(the friction is Obstacle.friction\) or use ProjectiveDynamics",
+            r"\(the friction is Obstacle.friction\) or use ProjectiveDynamics$",
+        ),
+        (
+            lambda: simulation([ball(), OTHER], contacts=[wb.Contact("other", "jelly", 1e6)]),
+            "Contact 'other on jelly': matter and other matter touch without a law under Coupled; leave it out "
+            r"\(soft bodies stick together where they meet in a cell\) or use ProjectiveDynamics$",
+        ),
+        (
+            lambda: simulation([ball(), OTHER], matter=wb.MassSpring, contacts=[wb.Contact("other", "jelly", 1e6)]),
+            r"leave it out \(soft bodies touch under MassSpring\(collision=\.\.\.\), without friction\) or use Proj",
         ),
         (lambda: simulation([ball(), CLOTH]), "Coupled .* takes no sheets: use ProjectiveDynamics"),
         (

@@ -10,6 +10,7 @@ import torch
 
 from warpbots.bench.conversation import Conversation
 from warpbots.bench.curves import Curve, Curves
+from warpbots.bench.drag import Drag
 from warpbots.bench.drawing import Drawing
 from warpbots.bench.factors import ParameterFactors
 from warpbots.bench.pull import Pull, held_at
@@ -17,7 +18,7 @@ from warpbots.bench.ray import Ray, first_hit
 from warpbots.bench.recording import Recording, recorded
 from warpbots.bench.sensitivity import Loss, improvements, stiffness_colors, travel
 from warpbots.bench.server import served
-from warpbots.bench.tool import Tool, tool_at
+from warpbots.bench.tool import tool_at
 from warpbots.bench.widget import show
 from warpbots.notebook_cells import in_notebook
 from warpbots.observers.observer import forget
@@ -104,8 +105,7 @@ class Bench:
         self.recording: Recording[Any] | None = None
         self.on_recorded: Callable[[Recording[Any]], str] | None = None
         self._at_end: list[Callable[[], None]] = []
-        self._pull: Pull | None = None
-        self._tool: Tool | None = None
+        self._drag: Drag | None = None
         self._states: list[Any] | None = None  # of the recording that is made now
         self._signals: list[torch.Tensor] = []
         self._began = self._recorded_from = 0.0  # times at which recordings began, the one made now and the last [s]
@@ -136,12 +136,11 @@ class Bench:
         """
         self._arrows = self._colors = None
         for _ in range(intervals):
-            parameters = self._factors.parameters()
-            if self._tool is not None:
-                for channel, value in self._tool.signals(self.state, parameters).items():
-                    self.set_control(channel, value)
+            parameters, loads = self._factors.parameters(), dict[str, torch.Tensor]()
+            if self._drag is not None:
+                loads = self._drag.loads(self.state, parameters)
+                self._set_controls(self._drag.signals(self.state, parameters))
             signal = self._next_signal()
-            loads = self._pull.loads(self.state, parameters) if self._pull is not None else {}
             self.state = self.simulation.step(self.state, signal, **(parameters | loads))
             self.time, self._signal = self.time + self.simulation.dt, signal
             if self._states is not None:
@@ -182,6 +181,10 @@ class Bench:
             self.control, self._by_hand = self.shown_control, True
         self.control[channel] = value
 
+    def _set_controls(self, signals: Mapping[int, float]) -> None:
+        for channel, value in signals.items():
+            self.set_control(channel, value)
+
     @checked
     def set_factor(self, parameter: str, factor: float) -> None:
         """Multiply a parameter by a factor, from the next control interval on.
@@ -218,30 +221,27 @@ class Bench:
         if hit is None:
             return False
         if hit.obstacle is not None:
-            self._tool = tool_at(self.simulation, self.state, hit, self.world, **self._factors.parameters())
-            return self._tool is not None
+            self._drag = tool_at(self.simulation, self.state, hit, self.world, **self._factors.parameters())
+            return self._drag is not None
         held = held_at(self.simulation, self.state, hit, self.world)
-        self._pull = Pull(held, self.drawing.size, self.simulation.dt, hit.point, hit.point)
+        self._drag = Pull(hit.point, hit.point, held, self.drawing.size, self.simulation.dt)
         return True
 
     def drag(self, ray: Ray) -> None:
         """Pull the held point towards a ray, parallel to the screen."""
-        for held in (self._pull, self._tool):
-            if held is not None:
-                held.follow(ray)
+        if self._drag is not None:
+            self._drag.follow(ray)
 
     def release(self) -> None:
         """Let go of what is held; an obstacle stops."""
-        if self._tool is not None:
-            for channel in self._tool.channels:
-                self.set_control(channel, 0.0)
-        self._pull = self._tool = None
+        if self._drag is not None:
+            self._set_controls(self._drag.released())
+        self._drag = None
 
     @property
     def pulled(self) -> list[list[float]] | None:
         """The held point and the place to which it is pulled, in the frame of the browser [m]; None without a pull."""
-        held = self._pull or self._tool
-        return None if held is None else [held.point.tolist(), held.target.tolist()]
+        return None if self._drag is None else [self._drag.point.tolist(), self._drag.target.tolist()]
 
     def record(self) -> None:
         """Begin a recording at the current state."""

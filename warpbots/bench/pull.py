@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 
-from warpbots.bench.ray import Hit, Ray
+from warpbots.bench.drag import Drag
+from warpbots.bench.ray import Hit
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.view.upright_view import UPRIGHT, upright
 
@@ -126,7 +127,7 @@ def held_at(simulation: "Simulation[Any]", state: Any, hit: Hit, world: int) -> 
 
 
 @dataclasses.dataclass(eq=False)
-class Pull:
+class Pull(Drag):
     """The pull of the pointer on a body.
 
     The force is constant during a control interval. Stiffness and damping are so small that this explicit step is
@@ -136,27 +137,14 @@ class Pull:
         held: The body.
         size: Size of the view [m].
         dt: Length of a control interval [s].
-        point: Where the body is held, in the frame of the browser [m], shape (3,).
-        target: Where the pointer pulls this point, in the frame of the browser [m], shape (3,).
     """
 
     held: Held
     size: float
     dt: float
-    point: np.ndarray
-    target: np.ndarray
-
-    def follow(self, ray: Ray) -> None:
-        """Pull towards a line of sight, in the plane of the point that is parallel to the screen."""
-        self.target = ray.beside(self.point)
 
     def loads(self, state: Any, parameters: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Parameters of the model that exert the force in the next control interval, by name.
-
-        Args:
-            state: The state at the start of the interval.
-            parameters: Tensors that replace parameters of the model, by name.
-        """
+        """Parameters of the model that exert the force of the pull in the next control interval, by name."""
         x, v = self.held.motion(state, parameters)
         self.point = upright(x).astype(np.float64)
         weight = _GRAVITY * self.held.whole

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpbots.bench.drag import Drag
 from warpbots.bench.drives import tools_of
-from warpbots.bench.ray import Hit, Ray
+from warpbots.bench.ray import Hit
 from warpbots.scene import VelocityDrive
 from warpbots.trajectory import obstacles_at
 from warpbots.view.upright_view import UPRIGHT, upright
@@ -18,7 +19,7 @@ __all__ = ["Tool", "tool_at"]
 
 
 @dataclasses.dataclass(eq=False)
-class Tool:
+class Tool(Drag):
     """An obstacle that is held at a point.
 
     Attributes:
@@ -27,8 +28,6 @@ class Tool:
         channels: Channels of its drives.
         arm: The point in the scene, where the obstacle was at the beginning [m], shape (3,).
         world: Index of the world.
-        point: Where the obstacle is held, in the frame of the browser [m], shape (3,).
-        target: Where the pointer pulls this point, in the frame of the browser [m], shape (3,).
     """
 
     simulation: "Simulation[Any]"
@@ -36,23 +35,9 @@ class Tool:
     channels: list[int]
     arm: np.ndarray
     world: int
-    point: np.ndarray
-    target: np.ndarray
-
-    def follow(self, ray: Ray) -> None:
-        """Pull towards a line of sight, in the plane of the point that is parallel to the screen."""
-        self.target = ray.beside(self.point)
 
     def signals(self, state: Any, parameters: dict[str, Any]) -> dict[int, float]:
-        """Control signals that carry the point to the target in one control interval, or as fast as they can.
-
-        Args:
-            state: The state at the start of the interval.
-            parameters: Tensors that replace parameters of the model, by name.
-
-        Returns:
-            Signals in [-1, 1] by channel.
-        """
+        """Control signals that carry the point to the target in one control interval, or as fast as they can."""
         position, rotation = (a[self.obstacle] for a in obstacles_at(self.simulation, state, self.world, **parameters))
         x, dim = rotation @ self.arm + position, self.simulation.scene.dim
         self.point = upright(x[:dim]).astype(np.float64)
@@ -60,6 +45,10 @@ class Tool:
         velocities = np.stack([_velocity(self.simulation.scene.actuators[c], x) for c in self.channels], axis=1)
         wanted = np.linalg.lstsq(velocities, (target - x) / self.simulation.dt, rcond=None)[0]
         return dict(zip(self.channels, np.clip(wanted, -1.0, 1.0).tolist(), strict=True))
+
+    def released(self) -> dict[int, float]:
+        """The signals at which the drives stand still."""
+        return dict.fromkeys(self.channels, 0.0)
 
 
 def tool_at(simulation: "Simulation[Any]", state: Any, hit: Hit, world: int, **parameters: Any) -> Tool | None:
@@ -69,7 +58,7 @@ def tool_at(simulation: "Simulation[Any]", state: Any, hit: Hit, world: int, **p
         return None
     position, rotation = (a[hit.obstacle] for a in obstacles_at(simulation, state, world, **parameters))
     x = hit.point if simulation.scene.dim == 3 else np.append((hit.point @ UPRIGHT)[:2], 0.0)
-    return Tool(simulation, hit.obstacle, channels, rotation.T @ (x - position), world, hit.point, hit.point)
+    return Tool(hit.point, hit.point, simulation, hit.obstacle, channels, rotation.T @ (x - position), world)
 
 
 def _velocity(drive: VelocityDrive, x: np.ndarray) -> np.ndarray:

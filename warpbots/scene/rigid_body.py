@@ -161,7 +161,7 @@ class RigidBody:
     def __post_init__(self):
         what = f"RigidBody {self.name!r}"
         if self.shape is not None and dimension(self.shape) != 3:
-            raise SceneError(f"{what}: its shape is 2D; rigid bodies are 3D")
+            raise SceneError(f"{what}: its shape is 2D, and rigid bodies are 3D; use a shape in 3D, such as a Cylinder")
         if self.density <= 0.0:
             raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
         if self.friction < 0.0:

@@ -113,6 +113,10 @@ def _rigid_in_fluid(scene: Scene) -> bool:
     return scene.fluid is not None and not all(is_bone(scene, body) for body in scene.rigid)
 
 
+def _soft_laws(scene: Scene) -> bool:
+    return any({law.points, law.solid} & {body.name for body in scene.soft} for law in scene.laws)
+
+
 def moving_obstacles(scene: Scene) -> list[str]:
     """Names of the obstacles that move, or whose surface moves."""
     return [o.name for o in scene.obstacles if moves(o, scene.actuators)]
@@ -138,6 +142,7 @@ _PARTS = (
     _ScenePart(IN_MATTER, _embedded, (PROJECTIVE, ARTICULATED, COUPLED_SPRINGS)),
     _ScenePart("motors at joints", _actuated(Torque, Servo), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("Contact laws", lambda s: bool(s.laws), (PROJECTIVE, ARTICULATED, COUPLED, COUPLED_SPRINGS)),
+    _ScenePart("Contact laws of soft bodies", _soft_laws, (PROJECTIVE,)),
     _ScenePart("sheets", lambda s: any(sheets_of(b.shape) for b in s.soft), (PROJECTIVE,)),
     _ScenePart("obstacles that move", moving_obstacles, SOLVERS),
     _ScenePart("constraints that move", moving_constraints, (MPM, SPRINGS, PROJECTIVE, COUPLED, COUPLED_SPRINGS)),

@@ -34,17 +34,19 @@ class Boxes:
 
 
 def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> Boxes:
-    """Boxes around the solids from `body_solids`; the arguments are the same.
+    """Boxes around the solids from `body_solids`: outside, no distance is smaller than the distance from the box.
 
-    Outside of its box, the distance of a solid is not smaller than the distance from the box.
+    Args:
+        bodies: The bodies.
+        dx: Size of a cell of the matter [m].
+        device: Device of the arrays.
     """
     middle, half = np.zeros((len(bodies), 3)), np.full((len(bodies), 3), -np.inf)
     for k, body in enumerate(bodies):
         if body.shape is not None:
-            lower, upper = body.shape.bounds
-            margin = _SAMPLED if closed_form(body.shape) is None else 0.0
-            half[k] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin * dx)
-            middle[k] = np.where(np.isfinite(half[k]), (lower + upper) / 2.0, 0.0)
+            (lower, upper), margin = body.shape.bounds, 0.0 if closed_form(body.shape) else _SAMPLED * dx
+            half[k] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin)
+            middle[k] = (lower + upper) / 2.0 if np.isfinite(half[k]).all() else 0.0
     boxes = Boxes()
     boxes.middle, boxes.half = (device_array(a, device, vec3) for a in (middle, half))
     return boxes
@@ -73,5 +75,5 @@ def body_solids(bodies: tuple[RigidBody, ...], dx: float, rounding: float, devic
 def _form(body: RigidBody, dx: float) -> SolidForm:
     if body.shape is None:
         return SolidForm(SPHERE, np.eye(3), np.zeros(3), np.zeros(3))
-    low, high = body.shape.bounds
-    return closed_form(body.shape) or linear_samples(body.shape, low - _SAMPLED * dx, high + _SAMPLED * dx, 0.5 * dx, body.name)
+    (low, high), margin = body.shape.bounds, _SAMPLED * dx
+    return closed_form(body.shape) or linear_samples(body.shape, low - margin, high + margin, 0.5 * dx, body.name)

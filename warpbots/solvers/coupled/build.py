@@ -99,6 +99,13 @@ def _workspace(
 
 
 def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> None:
+    soft = {body.name for body in scene.soft}
+    if law := next((c for c in scene.laws if {c.points, c.solid} & soft), None):
+        others, instead = _without_law(scene, composition, {law.points, law.solid})
+        raise SceneError(
+            f"Contact {law.name!r}: matter and {others} touch without a law under Coupled; "
+            f"{remedy(scene, composition.name, instead)}"
+        )
     if part := lacking(scene, composition.name, decided=IN_MATTER):
         raise SceneError(
             f"Coupled simulates matter by {solver} beside rigid bodies, in 3D, and takes no {part}: "
@@ -108,16 +115,15 @@ def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> Non
         raise SceneError(
             f"Contact {law.name!r}: instant impacts divide a step, which Coupled cannot; use impact='compliant'"
         )
-    soft, obstacles = {body.name for body in scene.soft}, {o.name for o in scene.obstacles}
-    if law := next((c for c in scene.laws if {c.points, c.solid} & soft), None):
-        other, friction = "rigid bodies", "the mean of SoftBody.friction and RigidBody.friction"
-        if {law.points, law.solid} & obstacles:
-            other, friction = "obstacles", "Obstacle.friction"
-        instead = f"leave it out (the friction is {friction})"
-        raise SceneError(
-            f"Contact {law.name!r}: matter and {other} touch without a law under Coupled; "
-            f"{remedy(scene, composition.name, instead)}"
-        )
+
+
+def _without_law(scene: Scene, composition: CoupledMatter, pair: set[str]) -> tuple[str, str]:
+    """What touches matter in a pair of names, in the plural, and what to do instead of giving this pair a law."""
+    if pair & {o.name for o in scene.obstacles}:
+        return "obstacles", "leave it out (the friction is Obstacle.friction)"
+    if pair <= {body.name for body in scene.soft}:
+        return "other matter", f"leave it out ({composition.soft_pairs})"
+    return "rigid bodies", "leave it out (the friction is the mean of SoftBody.friction and RigidBody.friction)"
 
 
 def _bound(

@@ -33,6 +33,7 @@ class CoupledMatter:
         arrays: Class of the arrays for the exchange, made from the model of the matter.
         exchange: Class of the exchange in one step, made from the step of the bodies and the state of the matter.
         refuse: Function of the solver that raises an error for options which the exchange does not take.
+        soft_pairs: How soft bodies touch one another, in words.
         binds: Whether a body that reaches into matter binds the points in it; otherwise such a scene is refused.
         rounding: Radius with which edges and rims of bodies are rounded, without which points in front of a body that
             slides meet its front face [`MatterPoints.size`].
@@ -49,6 +50,7 @@ class CoupledMatter:
     arrays: type
     exchange: type
     refuse: Callable[[object], None]
+    soft_pairs: str
     binds: bool
     rounding: float
     step: Callable[..., None]
@@ -88,6 +90,7 @@ _COMPOSITIONS = {
         name=COUPLED, points=_particles,
         state=MPMBodiesState, readings=MPMBodiesReadings, arrays=GridArrays, exchange=GridExchange,
         refuse=lambda solver: None,
+        soft_pairs="soft bodies stick together where they meet in a cell",
         binds=False,
         rounding=0.0,
         step=lambda solver, *rest: step(*rest), step_adjoint=lambda solver, *rest: step_adjoint(*rest),
@@ -97,6 +100,7 @@ _COMPOSITIONS = {
         name=COUPLED_SPRINGS, points=_masses,
         state=MassSpringBodiesState, readings=MassSpringBodiesReadings, arrays=MassArrays, exchange=MassExchange,
         refuse=_refuse_stages,
+        soft_pairs="soft bodies touch under MassSpring(collision=...), without friction",
         binds=True,
         rounding=0.25,
         step=lambda solver, *rest: solver.explicit_step(*rest).run(),
