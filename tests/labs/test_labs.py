@@ -233,6 +233,7 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
         "slow-search": (submission(small, "slow-search", {"area": SLOW_SEARCH}), (0, 2)),
         "crash": (submission(small, "crash", {"area": "import os\nos._exit(1)"}), (0, 0)),
         "raises": (submission(small, "raises", {"double": "double = lambda x: y"}), (3, 0)),
+        "stumbles": (submission(small, "stumbles", {"area": "area = sides**2"}), (0, 2)),
     }
     for student, (notebook, _) in rows.items():
         hand_in(folder, small, student, notebook)
@@ -252,7 +253,7 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
     assert "Side times side." in remarks["unit"]
     assert "cell answer-area took longer than 45 s and was stopped" in remarks["slow"]
     assert "cell answer-area took longer than 45 s and was stopped" in remarks["slow-search"]
-    assert "took longer" not in remarks["right"]
+    assert "cell answer-area raises NameError: name 'sides' is not defined" in remarks["stumbles"]
     assert "the kernel ended at cell" in remarks["crash"]
     assert "cannot be read as a notebook" in remarks["no-notebook"]
     assert "the notebook has the name 'right'" in remarks["name-of-neighbour"]

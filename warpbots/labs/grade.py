@@ -213,8 +213,12 @@ def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]
     except DeadKernelError:
         ended = next((c.id for c in notebook.cells if c.cell_type == "code" and c.execution_count is None), "the end")
         return [f"the kernel ended at cell {ended}: out of memory, or a crash; later cells have no points"]
+    answers = [cell for cell in notebook.cells if (role(cell) or ("",))[0] == "answer"]
+    errors = [(cell.id, output) for cell in answers for output in cell.outputs if output.output_type == "error"]
     slow = [cell.id for cell in notebook.cells if _seconds(cell) > timeout]
-    return [f"cell {name} took longer than {timeout:g} s and was stopped" for name in slow]
+    return [f"cell {name} took longer than {timeout:g} s and was stopped" for name in slow] + [
+        f"cell {name} raises {error.ename}: {error.evalue}" for name, error in errors if name not in slow
+    ]
 
 
 def _seconds(cell: Any) -> float:
