@@ -127,7 +127,7 @@ class Peer:
             )  # fmt: skip
         line = process.stdout.readline()
         if not line:
-            process.wait()
+            process.communicate()
             last = (log.read_text().strip().splitlines() or [f"exit status {process.returncode}"])[-1]
             if "No module named" not in last:
                 raise RuntimeError(f"{experiment.script} failed: {last}")
@@ -150,8 +150,7 @@ class Peer:
 
     def close(self) -> None:
         """End the process."""
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
 
 class Learner:
