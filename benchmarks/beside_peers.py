@@ -127,7 +127,7 @@ class Peer:
             )  # fmt: skip
         line = process.stdout.readline()
         if not line:
-            process.wait()
+            process.communicate()
             last = (log.read_text().strip().splitlines() or [f"exit status {process.returncode}"])[-1]
             if "No module named" not in last:
                 raise RuntimeError(f"{experiment.script} failed: {last}")
@@ -150,8 +150,7 @@ class Peer:
 
     def close(self) -> None:
         """End the process."""
-        self.process.stdin.close()
-        self.process.wait()
+        self.process.communicate()
 
 
 class Learner:
@@ -160,7 +159,6 @@ class Learner:
     Attributes:
         losses: Loss of every episode.
         seconds: Processor time of every episode [s].
-        best: Controls of the episode with the lowest loss.
         lost: Episode whose gradient was not finite, after which nothing is learnt; None if there was none.
     """
 
@@ -168,7 +166,7 @@ class Learner:
         self.experiment, self.side = experiment, side
         self.unknowns = first(experiment, seed).requires_grad_()
         self.method = torch.optim.Adam([self.unknowns], lr=experiment.rate)
-        self.losses, self.seconds, self.best, self.lost = [], [], None, None
+        self.losses, self.seconds, self.lost = [], [], None
 
     def step(self) -> None:
         """Run one episode and follow its gradient."""
@@ -176,8 +174,6 @@ class Learner:
             return
         controls = self.experiment.controls(self.unknowns)
         answer = self.side.episode(controls.detach().numpy())
-        if not self.losses or answer["loss"] < min(self.losses):
-            self.best = controls.detach().numpy()
         self.losses.append(answer["loss"])
         self.seconds.append(answer["seconds"])
         if not np.isfinite(answer["gradient"]).all():
@@ -212,9 +208,10 @@ def run(name: str, experiment: Experiment, sides: dict[str, Here | Peer], seeds:
         for title, learner in pair.items():
             learners[title].append(learner)
             factor, measure = experiment.measure
+            lost = f", gradient not finite in episode {learner.lost}" if learner.lost else ""
             print(
                 f"{name}, seed {seed}, {title}: {measure} {factor * learner.losses[0]:.3g} to "
-                f"{factor * min(learner.losses):.4g}, {np.median(learner.seconds):.3f} s an episode",
+                f"{factor * min(learner.losses):.4g}, {np.median(learner.seconds):.3f} s an episode{lost}",
                 flush=True,
             )
     table(name, experiment, learners)

@@ -418,7 +418,7 @@ def test_peer(name, tmp_path):
     assert name == "mujoco_batch" or peer["gradient_s_per_step"] > 0.0
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", ["robot", *(pytest.param(n, marks=pytest.mark.slow) for n in ("walker", "hand"))])
 def test_experiment_beside_peers(name, start):
     """Our own side learns from a gradient that agrees with its differences."""
     if name == "hand":
@@ -434,13 +434,13 @@ def test_experiment_beside_peers(name, start):
 def test_a_missing_peer_is_named(start, tmp_path, capsys):
     """With the command that installs it; our own side runs. Any other fault of a peer ends the run."""
     python = tmp_path / "python"
-    words = [BENCHMARKS / "beside_peers.py", "walker", "--peer-python", f"walker={python}"]
-    python.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'taichi'\" >&2\nexit 1\n")
+    words = [BENCHMARKS / "beside_peers.py", "robot", "--peer-python", f"robot={python}"]
+    python.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'newton'\" >&2\nexit 1\n")
     python.chmod(0o755)
     assert "| warpbots |" in start(*words)
-    assert "No module named 'taichi'; `pip install taichi` into an environment of its own" in capsys.readouterr().err
+    assert "No module named 'newton'; `pip install newton` into an environment of its own" in capsys.readouterr().err
     python.write_text("#!/bin/sh\necho 'ValueError: no' >&2\nexit 1\n")
-    with pytest.raises(RuntimeError, match="taichi_walker.py failed: ValueError: no"):
+    with pytest.raises(RuntimeError, match="newton_robot.py failed: ValueError: no"):
         start(*words)
 
 
