@@ -77,7 +77,7 @@ LOOKS = {
     "beam_of_designed_stiffness": Look(("before", "motion"), columns=2, color="youngs_modulus", still=1.0),
     "bones_in_an_arm": Look(still=1.0, cut=CUT),
     "bouncing_balls": Look(still=0.42),
-    "chambers_from_stl": Look(cut=CUT),
+    "chambers_from_stl": Look(still=1.0),
     "double_pendulum": Look(worlds=8, overlaid=True, span=(0.3, 1.0), view=(-80.0, 8.0)),
     "friction_on_an_incline": Look(view=(-40.0, 22.0), still=0.8),
     "gravity_compensation": Look(("motions",), overlaid=True, view=(-80.0, 10.0), still=0.6),
