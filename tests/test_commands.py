@@ -79,7 +79,8 @@ LONG = {
 """Scripts that take more than a few seconds."""
 STORED = {
     "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
-    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_walkers": ["quadruped"], "diffhand_compare": [], "chainqueen_terrain": ["flat"], "diffhand_gripper": [], "softbody_gripper": [],
+    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_terrain": ["flat"],
+    "chainqueen_walkers": ["quadruped", "hexapod"], "diffhand_compare": [], "diffhand_gripper": [], "softbody_gripper": [],
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
