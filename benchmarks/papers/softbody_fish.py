@@ -6,8 +6,8 @@
 ``lagging`` the same for motors that average their signals over 60 ms. ``tail`` looks for the stroke that swims
 farthest, alone and together with length, height and stiffness of the caudal fin. ``current`` compares a table of
 torques with a table that feedback from sensors corrects, in changing currents. ``--refine`` plays the stored strokes of
-``stroke`` and ``lagging`` again, finer. Prints tables and writes ``softbody_fish.png``, the loss over episodes, and film
-strips beside this file; motions as USD to ``--out``.
+``stroke`` and ``lagging`` again, finer. Prints tables and writes ``softbody_fish.png``, the loss over episodes, and
+film strips beside this file; motions as USD to ``--out``.
 """
 
 import argparse
