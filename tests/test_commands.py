@@ -23,7 +23,7 @@ BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {
     "chainqueen_arm_length": "float32", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
     "chainqueen_epochs": "float32", "chainqueen_fracture": "float32", "chainqueen_identification": "float32",
-    "chainqueen_laws": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
+    "chainqueen_laws": "float32", "chainqueen_resolved": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_lattices": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
@@ -79,7 +79,9 @@ LONG = {
 """Scripts that take more than a few seconds."""
 STORED = {
     "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
-    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_walkers": ["quadruped"], "diffhand_compare": [], "diffhand_gripper": [], "softbody_gripper": [],
+    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_terrain": ["flat"],
+    "chainqueen_walkers": ["quadruped", "hexapod"], "cronos_gait": [], "diffhand_compare": [], "diffhand_gripper": [],
+    "softbody_fish": ["stroke"], "softbody_gripper": [],
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}

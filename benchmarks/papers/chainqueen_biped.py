@@ -8,6 +8,7 @@ signals, and the learning rate of Adam is 2e-2. The result printed in the paper 
 on a GPU. Writes ``chainqueen_biped.png`` and film strips beside this file.
 """
 
+import functools
 import time
 
 import numpy as np
@@ -37,39 +38,44 @@ def biped(device: str | None) -> wb.Simulation:
     return wb.Simulation(scene, wb.MPM(dx=1 / 80), dt=5e-3, substeps=None, device=device)
 
 
+def motion(sim: wb.Simulation, table: torch.Tensor) -> wb.Trajectory:
+    """Motion under a table of controls, of which an entry is for `HOLD` intervals."""
+    return sim.rollout(table.clamp(-1, 1).repeat_interleave(HOLD, dim=0), STEPS)
+
+
+def loss(sim: wb.Simulation, table: torch.Tensor) -> torch.Tensor:
+    """Minus the distance that a table of controls moves the robot [m], and the cost of its signals."""
+    walk = motion(sim, table)
+    way = sim.center_of_mass(walk.final) - sim.center_of_mass(sim.state())
+    return 0.5e-6 * walk.control.square().sum() - way[0, 0]
+
+
 def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajectory, wb.Trajectory]:
     """Learn from a seed; return the distances of all iterations [m], the time [s], and the first and last motions."""
     table = 0.1 * torch.randn(STEPS // HOLD, sim.channels, generator=torch.Generator().manual_seed(seed))
     table.requires_grad_()
-    start = sim.center_of_mass(sim.state())[0, 0].item()
-
-    def motion() -> wb.Trajectory:
-        return sim.rollout(table.clamp(-1, 1).repeat_interleave(HOLD, dim=0), STEPS)
-
-    def loss() -> torch.Tensor:
-        walk = motion()
-        return start - sim.center_of_mass(walk.final)[0, 0] + 0.5e-6 * walk.control.square().sum()
-
     with torch.no_grad():
-        before = motion()
+        before = motion(sim, table)
     began = time.perf_counter()
     unknown = wb.Unknown(table, -1.0, 1.0)
-    history = wb.minimize(loss, unknown, wb.methods.Torch(lr=2e-2, max_norm=0.1), iterations=ITERATIONS)
+    history = wb.minimize(
+        lambda: loss(sim, table), unknown, wb.methods.Torch(lr=2e-2, max_norm=0.1), iterations=ITERATIONS
+    )
     seconds = time.perf_counter() - began
     with torch.no_grad():
-        return -np.array(history.loss), seconds, before, motion()
+        return -np.array(history.loss), seconds, before, motion(sim, table)
 
 
 def refine(sim: wb.Simulation) -> None:
-    """Play the stored gait again, finer."""
-    control = refined.kept("chainqueen_biped")["control"][:STEPS]
+    """Play the stored gaits again, finer; the second one is of `chainqueen_resolved`."""
 
-    def play(how: refined.Refinement) -> float:
-        finer = refined.again(sim, how, "dx")
+    def play(how: refined.Refinement, name: str) -> float:
+        finer, control = refined.again(sim, how, "dx"), refined.kept(name)["control"][:STEPS]
         start = finer.center_of_mass(finer.state())
         return float((finer.center_of_mass(finer.rollout(control, STEPS).final) - start)[0, 0])
 
-    refined.table({"biped with cables": play}, 0.75)
+    names = {"biped with cables": "chainqueen_biped", "for several grids": "chainqueen_biped_grids"}
+    refined.table({label: functools.partial(play, name=name) for label, name in names.items()}, 0.75)
 
 
 def main() -> None:

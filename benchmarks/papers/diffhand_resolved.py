@@ -32,7 +32,7 @@ HERE = figures(__file__)
 """Where the film strip goes."""
 LEARNT = sized(((1, 1), (2, 1), (3, 1)), ((1, 1), (2, 1)))
 """Factors of the numbers of contact points and of time steps that the search sees."""
-JUDGED = sized((*LEARNT, (1, 2), (1, 3), (4, 1), (4, 2), (6, 1), (8, 1)), ((1, 2),))
+JUDGED = sized((*LEARNT, (4, 1), (6, 1), (8, 1), (1, 2), (3, 2), (4, 2)), ((1, 2),))
 """Factors with which a result is tried."""
 SHOWN = sized((4, 1), (1, 1))
 """Factors in the film strip, which the search has not seen."""

@@ -5,9 +5,9 @@
 ``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise, and
 ``lagging`` the same for motors that average their signals over 60 ms. ``tail`` looks for the stroke that swims
 farthest, alone and together with length, height and stiffness of the caudal fin. ``current`` compares a table of
-torques with a table that feedback from sensors corrects, in changing currents. ``--refine`` plays the stored strokes
-again, finer. Prints tables and writes
-``softbody_fish.png``, the loss over episodes, and film strips beside this file; motions as USD to ``--out``.
+torques with a table that feedback from sensors corrects, in changing currents. ``--refine`` plays the stored strokes of
+``stroke`` and ``lagging`` again, finer. Prints tables and writes ``softbody_fish.png``, the loss over episodes, and
+film strips beside this file; motions as USD to ``--out``.
 """
 
 import argparse
@@ -36,6 +36,10 @@ HERE = figures(__file__)
 STEP, STEPS = 0.02, sized(100, 4)
 WAY = (0.15, 0.0, 0.0)
 """From the start to the target [m]."""
+
+
+NAMES = {"stroke": "softbody_fish", "lagging": "softbody_fish_lagging"}
+"""Names under which the strokes of these parts are stored."""
 
 
 def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
@@ -67,28 +71,23 @@ def check(stroke: Stroke) -> None:
     )
 
 
-def strokes() -> dict[str, Stroke]:
-    """The stroke, and the stroke of motors that average their signals, by the names under which they are stored."""
-    sims = simulation(), simulation(substeps=4)
-    return {
-        "softbody_fish": Stroke(*sims, WAY, STEPS),
-        "softbody_fish_lagging": Stroke(*sims, WAY, STEPS, lag=LAG),
-    }
+def stroke_of(part: str) -> Stroke:
+    """The stroke of a part, one of `NAMES`."""
+    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=LAG if part == "lagging" else 0.0)
 
 
 def learn(options: argparse.Namespace) -> list[dict]:
     """Find the stroke by all methods."""
-    stroke = strokes()["softbody_fish"]
+    stroke = stroke_of("stroke")
     check(stroke)
-    runs = compare("softbody_fish", stroke, options.seeds, options.episodes)
-    show("softbody_fish", stroke, runs, HERE, options.out)
+    runs = compare(NAMES["stroke"], stroke, options.seeds, options.episodes)
+    show(NAMES["stroke"], stroke, runs, HERE, options.out)
     return runs
 
 
 def lagging(options: argparse.Namespace) -> list[dict]:
     """Find the stroke of motors that average their signals, by Adam."""
-    name = "softbody_fish_lagging"
-    return compare(name, strokes()[name], options.seeds, options.episodes, ["Adam"])
+    return compare(NAMES["lagging"], stroke_of("lagging"), options.seeds, options.episodes, ["Adam"])
 
 
 def tail(options: argparse.Namespace) -> list[dict]:
@@ -123,7 +122,9 @@ def main() -> None:
     refined.option(parser)
     options = parser.parse_args()
     if options.refine:
-        refine(strokes(), simulation)
+        if unknown := set(options.parts) - set(NAMES):
+            parser.error(f"--refine: no stroke of {', '.join(unknown)} is stored; possible are {', '.join(NAMES)}")
+        refine({NAMES[part]: stroke_of(part) for part in options.parts or NAMES}, simulation)
         return
     found = {name: PARTS[name](options) for name in options.parts or PARTS}
     if options.json:
