@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import spsolve
 from soft_bodies import sliding
@@ -13,6 +14,9 @@ from warpbots.numerics import precision
 from warpbots.scene import Box, Cable, Constraint, HalfSpace, Material, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
+from warpbots.solvers.projective.islands import Islands
+from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
+from warpbots.solvers.projective.iterate.newton import forcing_kernel
 
 NU, RHO, G = 0.45, 1070.0, 9.81
 SINGLE = precision == "float32"
@@ -94,6 +98,16 @@ def test_a_finger_that_hangs_down_is_found_from_rest():
     again = sim.step(rest, torch.zeros(0))
     assert (again.position - rest.position).abs().max() < (1e-4 if SINGLE else 1e-7) * sim.model.matter.edge
     assert rest.position[0, :, 2].min() < -0.02
+
+
+def test_only_newton_steps_that_estimate_no_error_are_solved_less_accurately():
+    """Those that begin at a correction above 1e-3 edges of their own island."""
+    islands, progress = Islands(), IterationState()
+    islands.length = wp.array([0.1, 0.1, 0.2], dtype=wp.float64)
+    progress.correction = wp.array([1.1e-4, 0.9e-4, 1.1e-4], dtype=wp.float64)
+    forcing = wp.zeros(3, dtype=wp.float64)
+    wp.launch(forcing_kernel, 3, [islands, 1e-3, 1e-3, 1e-4, progress], [forcing])
+    np.testing.assert_array_equal(forcing.numpy(), [1e-3, 1e-4, 1e-4])
 
 
 @pytest.mark.skipif(not SINGLE, reason="of single precision")

@@ -32,7 +32,7 @@ _NEAR_WITH_FACTOR = 0.1
 """The same for solids with a direct solver; sheets are too often near a saddle point, to which early steps lead."""
 _FORCING = 1e-4
 """Relative residual at which the linear solve of a Newton step ends."""
-_EARLY_FORCING = 1e-2
+_EARLY_FORCING = 1e-3
 """The same for a Newton step that begins at a correction above `_NEAR`; another step follows it."""
 
 
