@@ -12,6 +12,7 @@ from warpbots.solvers.articulated.spatial import (
     cross_force,
     cross_motion,
     linear,
+    mat33,
     momentum,
     scalar,
     spatial,
@@ -27,18 +28,14 @@ _TWO = wp.constant(scalar(2.0))
 
 @wp.func
 def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of the motion of element e and of its velocity with respect to the displacement x of the stage.
+    """Derivatives of the rotation of element e, a ball joint, and of its velocity with respect to the displacement x.
 
-    The motion is a rotation or a translation. Each derivative is a 3 x 3 matrix.
+    Each derivative is a 3 x 3 matrix; for one coordinate they are 1 and c.
     """
     c = stage.c[w]
-    T = wp.identity(n=3, dtype=scalar)
-    dv = c * T
-    if tree.kind[e] == BALL:
-        x = of_joint(tree, stage.x, w, e)
-        T = cayley_tangent(x)
-        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
-    return T, dv
+    x = of_joint(tree, stage.x, w, e)
+    T = cayley_tangent(x)
+    return T, c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
 
 
 @wp.func
@@ -57,18 +54,25 @@ def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays,
         V_p = links.twist[w * tree.elements + parent]
         A_p = links.acceleration[w * tree.elements + parent]
     c = stage.c[w]
-    T, dv = chart(tree, stage, w, e)
     p = links.position[n]
     basis = links.basis[n]
     both = V_p + links.twist[n]
+    T = mat33()
+    dv = mat33()
+    if kind == BALL:
+        T, dv = chart(tree, stage, w, e)
     for k in range(count):
         i = w * tree.freedom + tree.dof[e] + k
         one = vec3()
         one[k] = scalar(1.0)
-        s = twist_along(kind, basis, p, T @ one)
-        v = twist_along(kind, basis, p, dv @ one)
+        S = twist_along(kind, basis, p, one)
+        s = S
+        v = c * S
+        if kind == BALL:
+            s = twist_along(kind, basis, p, T @ one)
+            v = twist_along(kind, basis, p, dv @ one)
         drift = cross_motion(V_p, s)
-        work.axis[i] = twist_along(kind, basis, p, one)
+        work.axis[i] = S
         work.displaced[i] = s
         work.drift[i] = drift + v
         work.lag[i] = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)

@@ -81,7 +81,9 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
     p is the origin of the element, and the columns of `basis` are the axes of its velocities.
     """
-    d = basis @ rates
+    d = rates[0] * vec3(basis[0, 0], basis[1, 0], basis[2, 0])
+    if kind == BALL:
+        d = basis @ rates
     twist = spatial(d, wp.cross(p, d))
     if kind == PRISMATIC:
         twist = spatial(vec3(), d)

@@ -31,8 +31,9 @@ from warpbots.solvers.articulated.jacobian import (
     displace_element,
 )
 from warpbots.solvers.articulated.joint_forces import motor_force, motor_tangent, passive_force, passive_tangents
-from warpbots.solvers.articulated.joints import freedom_of
+from warpbots.solvers.articulated.joints import BALL, freedom_of
 from warpbots.solvers.articulated.kinematics import move
+from warpbots.solvers.articulated.lu import clear_entries
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
@@ -41,16 +42,13 @@ from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["evaluate"]
 
-_ZERO = wp.constant(scalar(0.0))
-
 
 @wp.func
 def clear(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
     """Clear the Jacobian, and the sums of pairs that had contacts in the last evaluation."""
     pairs = work.pairs
     size = robot.tree.freedom * robot.tree.freedom
-    for i in range(lane, size, lanes):
-        work.jacobian[w * size + i] = _ZERO
+    clear_entries(work.jacobian, w * size, size, lane, lanes)
     for pair in range(lane, robot.contacts.pairs, lanes):
         m = w * robot.contacts.pairs + pair
         if pairs.active[m] > 0:
@@ -82,9 +80,13 @@ def add_passive(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: i
     count = freedom_of(tree.kind[e])
     if count == 0:
         return
-    T, dv = chart(tree, stage, w, e)
     stiff, slow = passive_tangents(tree, design, stage, w, e)
-    tangent = stiff @ T + wp.diag(slow) @ dv
+    tangent = stiff
+    if tree.kind[e] == BALL:
+        T, dv = chart(tree, stage, w, e)
+        tangent = stiff @ T + wp.diag(slow) @ dv
+    else:
+        tangent[0, 0] += stage.c[w] * slow[0]
     force = passive_force(tree, design, stage, w, e)
     at = w * tree.freedom + tree.dof[e]
     for k in range(count):

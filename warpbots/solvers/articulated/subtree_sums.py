@@ -45,6 +45,7 @@ def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
     h = vec3()
     B = mat33()
     F = Twist()
+    E = Twist()
     if tree.last[e] == 1:
         k = w * tree.bodies + tree.body[e]
         m = design.mass[k]
@@ -54,24 +55,22 @@ def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
         h = linear(momentum(m, mc, J, V))
         B = _TWO * (wp.skew(omega) @ J - outer_cross(mc, linear(V))) - wp.trace(J) * wp.skew(omega)
         F = inertial_wrench(m, mc, J, V, links.acceleration[n])
+        E = external_wrench(design, links, k)
     work.mass[n] = m
     work.moment[n] = mc
     work.inertia[n] = J
     work.momentum[n] = h
     work.coriolis[n] = B
     work.force[n] = F
-    work.pushed[n] = Twist()
+    work.pushed[n] = E
 
 
 @wp.func
 def add_wrenches(robot: RobotArrays, work: StepArrays, w: int):
-    """Add the wrenches of contacts, of external forces and of matter to the elements of the bodies, by one thread."""
+    """Add the wrenches of contacts and of matter to the elements of the bodies, by one thread."""
     tree = robot.tree
     contacts = robot.contacts
     for body in range(tree.bodies):
-        if is_loaded(robot, w, body) == 1:
-            E = external_wrench(robot.design, work.links, w * tree.bodies + body)
-            work.pushed[w * tree.elements + tree.element[body]] += E
         if touches_matter(work, w * tree.bodies + body) == 1:
             work.pushed[w * tree.elements + tree.element[body]] += work.exchange.wrench[w * tree.bodies + body]
     for pair in range(contacts.pairs):
