@@ -153,10 +153,11 @@ def differentiate_exchange(robot: RobotArrays, work: StepArrays, c: scalar, w: i
     if tree.carries[tree.of_dof[j] * tree.elements + f] == 0:
         return
     k = w * tree.bodies + body
-    s = work.displaced[at + j]
+    by = work.change[at + j]
+    s = by.displaced
     V = work.links.twist[w * tree.elements + f]
     center = center_of(robot.design, work.links, k)
-    dV = work.drift[at + j] + cross_motion(s, V)
+    dV = by.drift + cross_motion(s, V)
     way = (velocity_at(dV, center) + wp.cross(angular(V), velocity_at(s, center))) / c
     dV = dV + spatial(vec3(), wp.cross(angular(V), way))
     torque = wp.cross(way, linear(work.exchange.wrench[k]))

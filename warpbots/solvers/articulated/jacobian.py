@@ -18,7 +18,7 @@ from warpbots.solvers.articulated.spatial import (
     spatial,
     vec3,
 )
-from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
+from warpbots.solvers.articulated.step_arrays import Change, ImplicitStage, StepArrays, Subtree
 from warpbots.solvers.articulated.subtree_sums import element_of
 
 __all__ = ["chart", "differentiate", "differentiate_load", "differentiate_pair", "displace_element"]
@@ -73,17 +73,19 @@ def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays,
             v = twist_along(kind, basis, p, dv @ one)
         drift = cross_motion(V_p, s)
         work.axis[i] = S
-        work.displaced[i] = s
-        work.drift[i] = drift + v
-        work.lag[i] = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)
+        by = Change()
+        by.displaced = s
+        by.drift = drift + v
+        by.lag = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)
+        work.change[i] = by
 
 
 @wp.func
-def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
-    """Change I g + 2 B a of the wrench of subtree n, with a = `drift` and g = `lag`."""
-    w = angular(drift)
-    return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
-        work.coriolis[n] @ w, _TWO * wp.cross(w, work.momentum[n])
+def changed_wrench(subtree: Subtree, by: Change):
+    """Change I g + 2 B a of the wrench of a subtree, with a = `by.drift` and g = `by.lag`."""
+    w = angular(by.drift)
+    return momentum(subtree.mass, subtree.moment, subtree.inertia, by.lag) + spatial(
+        subtree.coriolis @ w, _TWO * wp.cross(w, subtree.momentum)
     )
 
 
@@ -99,25 +101,28 @@ def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
     J = w * tree.freedom * tree.freedom
     at = w * tree.freedom
     S = work.axis[at + j]
-    s = work.displaced[at + j]
-    pushed = work.pushed[n]
-    work.residual[at + j] = wp.dot(S, work.force[n] - pushed)
-    D = change(work, n, work.drift[at + j], work.lag[at + j])
+    subtree = work.subtree[n]
+    by = work.change[at + j]
+    s = by.displaced
+    pushed = subtree.pushed
+    work.residual[at + j] = wp.dot(S, subtree.force - pushed)
+    D = changed_wrench(subtree, by)
     for m in range(freedom_of(tree.kind[e])):
         i = tree.dof[e] + m
         work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D + cross_force(s, pushed))
-    D = D + cross_force(s, work.force[n])
+    D = D + cross_force(s, subtree.force)
     # the row: S . (I g + 2 B a) = (I S) . g + (2 B)^T S . a
-    IS = momentum(work.mass[n], work.moment[n], work.inertia[n], S)
-    BS = wp.transpose(work.coriolis[n]) @ angular(S) + _TWO * wp.cross(work.momentum[n], linear(S))
+    IS = momentum(subtree.mass, subtree.moment, subtree.inertia, S)
+    BS = wp.transpose(subtree.coriolis) @ angular(S) + _TWO * wp.cross(subtree.momentum, linear(S))
     WS = cross_force(S, pushed)
     f = tree.parent[e]
     while f >= 0:
         for m in range(freedom_of(tree.kind[f])):
             i = tree.dof[f] + m
             work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D)
-            lag = wp.dot(IS, work.lag[at + i]) + wp.dot(BS, angular(work.drift[at + i]))
-            work.jacobian[J + j * tree.freedom + i] = lag - wp.dot(WS, work.displaced[at + i])
+            above = work.change[at + i]
+            lag = wp.dot(IS, above.lag) + wp.dot(BS, angular(above.drift))
+            work.jacobian[J + j * tree.freedom + i] = lag - wp.dot(WS, above.displaced)
         f = tree.parent[f]
 
 
@@ -142,8 +147,9 @@ def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, 
         moves_b = tree.carries[e * tree.elements + b]
     if moves_a + moves_b == 0:
         return
-    s = work.displaced[at + j]
-    drift = work.drift[at + j]
+    by = work.change[at + j]
+    s = by.displaced
+    drift = by.drift
     dW = Twist()
     if moves_a == 1:
         dV = drift + cross_motion(s, links.twist[w * tree.elements + a])
@@ -174,7 +180,7 @@ def differentiate_load(robot: RobotArrays, work: StepArrays, w: int, body: int, 
     if tree.carries[tree.of_dof[j] * tree.elements + f] == 0:
         return
     k = w * tree.bodies + body
-    s = work.displaced[at + j]
+    s = work.change[at + j].displaced
     c = center_of(robot.design, work.links, k)
     moment = wp.cross(linear(s) + wp.cross(angular(s), c), robot.design.force[k])
     column = w * tree.freedom * tree.freedom + j

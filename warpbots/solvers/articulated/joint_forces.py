@@ -67,9 +67,7 @@ def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage
         v1 = c * stage.x[i] + stage.rate[i]
         a1 = c * v1 + stage.accel[i]
         spring = design.stiffness[i] * (q - design.neutral[i])
-        limit = limit_force(
-            q, v1, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
-        )
+        limit = limit_force(q, v1, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i])
         f = vec3(design.damping[i] * v1 + design.armature[i] * a1 + spring + limit, scalar(0.0), scalar(0.0))
     return f
 

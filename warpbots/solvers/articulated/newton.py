@@ -18,6 +18,7 @@ import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import bound_group
 from warpbots.solvers.articulated.implicit_integrators import (
+    BDF1,
     SDIRK2,
     Past,
     finish,
@@ -27,7 +28,7 @@ from warpbots.solvers.articulated.implicit_integrators import (
     recall,
 )
 from warpbots.solvers.articulated.lu import copy_entries, eliminate, factorise, solve
-from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.residual import evaluate, orient_frames
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
@@ -282,6 +283,8 @@ def newton_kernel(
     if found == 1:
         for g in range(lane, robot.contacts.groups, lanes):
             bound_group(robot.contacts, work_out.pairs, w, g)
+        if number == 0 or past.method == BDF1:
+            orient_frames(robot, work_out, w, lane, lanes)
         start(robot, past, first, stage_out, w, lane, lanes, number)
         found = solve_stage(robot, options, control, work_out, report_out, stage_out, factors_out, w, lane)
     if lane == 0:

@@ -6,7 +6,7 @@ On a CPU one thread traverses the whole tree of a world; on a GPU many threads p
 import warp as wp
 
 from warpbots.numerics import Launch, launch_own_adjoint, parallel
-from warpbots.solvers.articulated.kinematics import move
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
@@ -31,8 +31,11 @@ def pose_kernel(
     Thread i processes `count` elements of `tree.order`, starting at index `first` + `count` i.
     """
     w, i = wp.tid()
-    for k in range(count):
-        move(robot.tree, robot.design, stage, links_out, w, robot.tree.order[first + count * i + k])
+    for m in range(count):
+        e = robot.tree.order[first + count * i + m]
+        k = w * robot.tree.bodies + robot.tree.body[e]
+        joint = joint_frame(robot.design, k)
+        move(robot.tree, robot.design, stage, joint, body_frame(robot.design, k), links_out, w, e)
 
 
 def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:
