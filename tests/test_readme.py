@@ -44,6 +44,13 @@ def test_there_are_exactly_two_commands_and_ci_calls_the_second():
     assert "run.py test" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 
 
+def test_numbers_of_examples_and_notebooks_are_right():
+    examples = int(re.search(r"of (\d+) examples of at most", README).group(1))
+    assert examples == len(list((ROOT / "docs" / "gallery").glob("*.py")))
+    for notebook in (ROOT / "tutorials").glob("*.ipynb"):
+        assert f"(tutorials/{notebook.name})" in README
+
+
 def test_scenes_are_what_their_functions_say():
     import runpy
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import fuzz_files
 import fuzz_optimize
@@ -41,6 +42,11 @@ def build(seed: int) -> str | None:
     described(seed)()
 
 
+def moving(state: Any) -> tuple[list[str], list[str]]:
+    """Names of the fields of a state that hold places, and of those that hold velocities."""
+    return [n for n in ("position", "q") if hasattr(state, n)], [n for n in ("velocity", "qd") if hasattr(state, n)]
+
+
 def step(seed: int) -> str | None:
     """Two control intervals of a scene with at most one accident, and the gradient to whatever there is."""
     sim = described(seed, faults=seed % 2)()
@@ -48,18 +54,17 @@ def step(seed: int) -> str | None:
         return None
     rng = np.random.default_rng(seed)
     rest = sim.state()
-    place, rate = ("q", "qd") if sim.model.matter is None else ("position", "velocity")
-    velocity = getattr(rest, rate).clone().requires_grad_()
+    places, rates = moving(rest)
+    velocities = {n: getattr(rest, n).clone().requires_grad_() for n in rates}
     names = [n for n in sim.parameters() if sim.parameter(n).numel()]
     parameters = {n: sim.parameter(n).requires_grad_() for n in rng.permutation(names)[:3]}
-    control = torch.as_tensor(rng.uniform(-1, 1, (sim.worlds, 2, sim.channels))).to(velocity).requires_grad_()
-    final = sim.rollout(control, 2, sim.state(**{rate: velocity}), **parameters).final
-    inputs = [velocity, control, *parameters.values()]
-    loss = getattr(final, place).square().sum() + getattr(final, rate).square().sum()
-    gradient = torch.autograd.grad(loss, inputs, allow_unused=True)
+    control = torch.as_tensor(rng.uniform(-1, 1, (sim.worlds, 2, sim.channels))).to(rest.time).requires_grad_()
+    final = sim.rollout(control, 2, sim.state(**velocities), **parameters).final
+    inputs = velocities | {"control": control} | parameters
+    loss = sum(getattr(final, n).square().sum() for n in (*places, *rates))
+    gradient = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
     wild = [n for n, t in vars(final).items() if not torch.isfinite(t).all()]
-    wild += [n for n, g in zip(("velocity", "control", *parameters), gradient, strict=True)
-             if g is not None and not torch.isfinite(g).all()]  # fmt: skip
+    wild += [n for n, g in zip(inputs, gradient, strict=True) if g is not None and not torch.isfinite(g).all()]
     return f"not finite: {', '.join(wild)}" if wild else None
 
 
@@ -80,19 +85,20 @@ def gradient(seed: int) -> str | None:
         return None
     rng = np.random.default_rng(seed)
     rest = sim.state()
-    place, rate = ("q", "qd") if sim.model.matter is None else ("position", "velocity")
+    places, rates = moving(rest)
     names = [n for n in sim.parameters() if sim.parameter(n).numel()]
     at = {n: sim.parameter(n) for n in rng.permutation(names)[:3]}
     at |= {"control": torch.as_tensor(rng.uniform(-0.7, 0.7, (sim.worlds, INTERVALS, sim.channels)))}
-    at |= {rate: getattr(rest, rate) + 0.01 * torch.as_tensor(rng.normal(size=getattr(rest, rate).shape))}
-    at = {n: t.to(rest.position if place == "position" else rest.q) for n, t in at.items()}
-    weights = [torch.as_tensor(rng.normal(size=getattr(rest, n).shape)) for n in (place, rate)]
+    at |= {n: getattr(rest, n) + 0.01 * torch.as_tensor(rng.normal(size=getattr(rest, n).shape)) for n in rates}
+    at = {n: t.to(getattr(rest, rates[0])) for n, t in at.items()}
+    weights = {n: torch.as_tensor(rng.normal(size=getattr(rest, n).shape)) for n in (*places, *rates)}
 
     def loss(values: dict) -> torch.Tensor:
-        parameters = {n: t for n, t in values.items() if n not in ("control", rate)}
-        final = sim.rollout(values["control"], INTERVALS, sim.state(**{rate: values[rate]}), **parameters).final
-        moved = getattr(final, place) - getattr(rest, place)
-        return sum((w * t).sum() for w, t in zip(weights, (moved, getattr(final, rate)), strict=True))
+        parameters = {n: t for n, t in values.items() if n not in ("control", *rates)}
+        start = sim.state(**{n: values[n] for n in rates})
+        final = sim.rollout(values["control"], INTERVALS, start, **parameters).final
+        moved = {n: getattr(final, n) - getattr(rest, n) for n in places} | {n: getattr(final, n) for n in rates}
+        return sum((w * moved[n]).sum() for n, w in weights.items())
 
     inputs = {n: t.clone().requires_grad_() for n, t in at.items()}
     gradients = torch.autograd.grad(loss(inputs), list(inputs.values()), allow_unused=True)

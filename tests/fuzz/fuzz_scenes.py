@@ -8,7 +8,7 @@ import numpy as np
 
 import warpbots as wb
 from warpbots.scene import CONDITIONS, JOINTS
-from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
+from warpbots.solvers import MPM, Articulated, Coupled, MassSpring, ProjectiveDynamics
 
 CELL = 0.1
 """Size of a cell [m] of bodies of a few of them."""
@@ -43,6 +43,7 @@ class Draw:
         self.rng = np.random.default_rng(seed)
         self.kind = self.one(["mpm", "springs", "projective", "articulated"])
         self.dim = int(self.rng.integers(2, 4)) if self.kind in ("mpm", "springs") else 3
+        self.composed = self.dim == 3 and self.kind != "articulated" and self.chance(0.4)
 
     # numbers
 
@@ -154,6 +155,8 @@ class Draw:
         shape = self.solid() if self.kind in ("mpm", "springs") and self.chance(0.7) else self.box()
         if self.kind == "projective":
             shape = self.cheap()
+        elif self.composed:
+            shape = self.box()
         everything = Part(wb.shapes.Box, {"lower": (-9.0,) * self.dim, "upper": (9.0,) * self.dim})
         half = Part(
             wb.shapes.HalfSpace, {"point": (0.35 + aside,) * self.dim, "normal": (1.0,) + (0.0,) * (self.dim - 1)}
@@ -213,7 +216,7 @@ class Draw:
                     Part(wb.Attachment, {"name": "hinge", "first": "body 0", "second": "body 1", "points": [point]})
                 ]
         if self.kind == "projective":
-            fields |= self.some(fluid=lambda: Part(wb.Fluid, {"density": 1000.0}))
+            fields |= {} if self.composed else self.some(fluid=lambda: Part(wb.Fluid, {"density": 1000.0}))
             if self.chance(0.2):
                 fields |= {"bodies": [*bodies, self.rigid_body("bone", (0.2, 0.2, 0.2), 0.12)]}
         low, high = (-1.2,) * self.dim, (2.2,) * self.dim
@@ -274,12 +277,47 @@ class Draw:
             fields["contacts"] = [Part(wb.Contact, law)]
         return fields | self.some(gravity=lambda: self.vector(-9.0, 9.0, 3))
 
+    # rigid and soft bodies
+
+    def composed_fields(self) -> dict[str, Any]:
+        """A soft scene whose first body rises against one or two rigid bodies, by a joint to the world or without."""
+        fields = self.soft_fields()
+        bodies, joints = [], []
+        fields["bodies"][0].fields["velocity"] = (0.0, 0.0, self.number(0.0, 9.0))
+        upper = fields["bodies"][0].fields["shape"].fields.get("upper", ())
+        top = upper[2] if len(upper) == 3 else 0.2
+        for k in range(self.rng.integers(1, 3)):
+            size = self.number(0.1, 0.2)
+            place = (self.number(0.1, 0.3), self.number(0.1, 0.3), top + self.number(0.9, 1.1) * size + 0.5 * k)
+            bodies.append(self.rigid_body(f"link {k}", place, size))
+            bodies[k].fields |= self.some(friction=lambda: self.number(0.0, 1.0))
+            if self.chance(0.7):
+                kind = self.one([name for name in JOINTS if JOINTS[name].freedom])
+                ends = {"parent": self.one([None, *(b.fields["name"] for b in bodies[:k])]), "child": f"link {k}"}
+                options = self.some(axis=lambda: self.vector(0.1, 1.0), stiffness=lambda: 1.0, damping=lambda: 0.1)
+                speed = self.vector(-8.0, 2.0, JOINTS[kind].freedom)
+                joints.append(Part(wb.Joint, {"name": f"joint {k}", "kind": kind, "position": place,
+                                              "start_velocity": speed} | ends | options))  # fmt: skip
+                if self.chance(0.5):
+                    motor = {"name": f"motor {k}", "joint": f"joint {k}", "max_torque": 1.0}
+                    fields["actuators"].append(Part(wb.actuators.Torque, motor))
+        fields["bodies"] = [*fields["bodies"], *bodies]
+        return fields | {"joints": joints}
+
     # all together
 
     def scene(self) -> Part:
+        if self.composed:
+            return Part(wb.Scene, self.composed_fields())
         return Part(wb.Scene, self.rigid_fields() if self.kind == "articulated" else self.soft_fields())
 
     def solver(self) -> Part:
+        if self.composed and self.kind != "projective":
+            bodies = Part(Articulated, self.some(integrator=lambda: self.one(["bdf1", "sdirk2"])))
+            return Part(Coupled, {"matter": self.matter_solver(), "bodies": bodies})
+        return self.matter_solver()
+
+    def matter_solver(self) -> Part:
         if self.kind == "mpm":
             return Part(MPM, {"dx": CELL} | self.some(particles_per_cell=lambda: 2**self.dim))
         if self.kind == "springs":
