@@ -31,7 +31,7 @@ from warpbots.numerics.parameters import parameters_of
 from warpbots.solvers.articulated.cloud_contact import area_of
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.joints import freedom_of
-from warpbots.solvers.articulated.kinematics import move, twist_along
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move, twist_along
 from warpbots.solvers.articulated.mass_inverse import invert_masses
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.newton import Factors
@@ -105,7 +105,9 @@ def mobility_kernel(
     contacts = robot.contacts
     n = tree.freedom
     for e in range(tree.elements):
-        move(tree, robot.design, stage, work_out.links, w, e)
+        b = w * tree.bodies + tree.body[e]
+        joint = joint_frame(robot.design, b)
+        move(tree, robot.design, stage, joint, body_frame(robot.design, b), work_out.links, w, e)
         m = w * tree.elements + e
         for k in range(freedom_of(tree.kind[e])):
             one = vec3()

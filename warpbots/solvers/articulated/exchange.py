@@ -172,8 +172,8 @@ def differentiate_exchange(robot: RobotArrays, work: StepArrays, c: scalar, w: i
     force = linear(work.exchange.wrench[k])
     for j in range(lane, tree.freedom, lanes):
         if tree.carries[tree.of_dof[j] * tree.elements + e] == 1:
-            s = work.displaced[at + j]
-            dV = work.drift[at + j] + cross_motion(s, V)
+            s = work.change[at + j].displaced
+            dV = work.change[at + j].drift + cross_motion(s, V)
             way = (velocity_at(dV, center) + wp.cross(angular(V), velocity_at(s, center))) / c
             dV = dV + spatial(vec3(), wp.cross(angular(V), way))
             dW = apply(work.exchange.blocks, 4 * k, dV) - spatial(wp.cross(way, force), vec3())

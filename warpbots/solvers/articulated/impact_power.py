@@ -14,7 +14,15 @@ from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.impacts import CONTACTS, IN_TIME, NONE, Impact, arrive, velocity_at
 from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.impulses import direction, restitution_of
-from warpbots.solvers.articulated.kinematics import first_moment, moments, move, of_joint, twist_along
+from warpbots.solvers.articulated.kinematics import (
+    body_frame,
+    first_moment,
+    joint_frame,
+    moments,
+    move,
+    of_joint,
+    twist_along,
+)
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, momentum, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
@@ -53,7 +61,9 @@ def impact_sweep_kernel(
     tree = robot.tree
     for i in range(tree.elements):
         e = tree.order[i]
-        move(tree, robot.design, at_impact, links_out, w, e)
+        k = w * tree.bodies + tree.body[e]
+        joint = joint_frame(robot.design, k)
+        move(tree, robot.design, at_impact, joint, body_frame(robot.design, k), links_out, w, e)
         n = w * tree.elements + e
         basis = links_out.basis[n]
         p = links_out.position[n]

@@ -21,7 +21,7 @@ from warpbots.contact.moving_frames import MovingPoses
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.implicit_integrators import Past
 from warpbots.solvers.articulated.joints import BALL, FIXED, cayley, cayley_velocity
-from warpbots.solvers.articulated.kinematics import move, of_joint
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move, of_joint
 from warpbots.solvers.articulated.newton import Report
 from warpbots.solvers.articulated.obstacle_motion import ObstacleMotion, place_world
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
@@ -109,7 +109,10 @@ def pose_all(
 ):  # fmt: skip
     """Write poses and twists of all elements of world w, by one thread, with obstacles at the time `at` of the step."""
     for i in range(robot.tree.elements):
-        move(robot.tree, robot.design, stage, links, w, robot.tree.order[i])
+        e = robot.tree.order[i]
+        k = w * robot.tree.bodies + robot.tree.body[e]
+        joint = joint_frame(robot.design, k)
+        move(robot.tree, robot.design, stage, joint, body_frame(robot.design, k), links, w, e)
     place_world(motion, w, at, frames)
 
 

@@ -17,7 +17,7 @@ import warp as wp
 from warpbots.solvers.articulated.contact_list import ContactList, approach
 from warpbots.solvers.articulated.impacts import CLOSE, CONTACTS, NONE, Impact, velocity_at
 from warpbots.solvers.articulated.joints import freedom_of
-from warpbots.solvers.articulated.kinematics import move, twist_along
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move, twist_along
 from warpbots.solvers.articulated.lu import factorise, solve
 from warpbots.solvers.articulated.mass_inverse import invert_masses
 from warpbots.solvers.articulated.newton import Factors, Report
@@ -97,7 +97,8 @@ def impulse_responses(
     n = tree.freedom
     for o in range(tree.elements):
         e = tree.order[o]
-        move(tree, robot.design, at_impact, work.links, w, e)
+        k = w * tree.bodies + tree.body[e]
+        move(tree, robot.design, at_impact, joint_frame(robot.design, k), body_frame(robot.design, k), work.links, w, e)
         m = w * tree.elements + e
         for k in range(freedom_of(tree.kind[e])):
             one = vec3()

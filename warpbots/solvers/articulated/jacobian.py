@@ -12,12 +12,13 @@ from warpbots.solvers.articulated.spatial import (
     cross_force,
     cross_motion,
     linear,
+    mat33,
     momentum,
     scalar,
     spatial,
     vec3,
 )
-from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
+from warpbots.solvers.articulated.step_arrays import Change, ImplicitStage, StepArrays, Subtree
 from warpbots.solvers.articulated.subtree_sums import element_of
 
 __all__ = ["chart", "differentiate", "differentiate_load", "differentiate_pair", "displace_element"]
@@ -27,18 +28,14 @@ _TWO = wp.constant(scalar(2.0))
 
 @wp.func
 def chart(tree: JointTree, stage: ImplicitStage, w: int, e: int):
-    """Derivatives of the motion of element e and of its velocity with respect to the displacement x of the stage.
+    """Derivatives of the rotation of element e, a ball joint, and of its velocity with respect to the displacement x.
 
-    The motion is a rotation or a translation. Each derivative is a 3 x 3 matrix.
+    Each derivative is a 3 x 3 matrix; for one coordinate they are 1 and c.
     """
     c = stage.c[w]
-    T = wp.identity(n=3, dtype=scalar)
-    dv = c * T
-    if tree.kind[e] == BALL:
-        x = of_joint(tree, stage.x, w, e)
-        T = cayley_tangent(x)
-        dv = c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
-    return T, dv
+    x = of_joint(tree, stage.x, w, e)
+    T = cayley_tangent(x)
+    return T, c * T + cayley_rate(x, c * x + of_joint(tree, stage.rate, w, e))
 
 
 @wp.func
@@ -57,29 +54,38 @@ def displace_element(robot: RobotArrays, stage: ImplicitStage, work: StepArrays,
         V_p = links.twist[w * tree.elements + parent]
         A_p = links.acceleration[w * tree.elements + parent]
     c = stage.c[w]
-    T, dv = chart(tree, stage, w, e)
     p = links.position[n]
     basis = links.basis[n]
     both = V_p + links.twist[n]
+    T = mat33()
+    dv = mat33()
+    if kind == BALL:
+        T, dv = chart(tree, stage, w, e)
     for k in range(count):
         i = w * tree.freedom + tree.dof[e] + k
         one = vec3()
         one[k] = scalar(1.0)
-        s = twist_along(kind, basis, p, T @ one)
-        v = twist_along(kind, basis, p, dv @ one)
+        S = twist_along(kind, basis, p, one)
+        s = S
+        v = c * S
+        if kind == BALL:
+            s = twist_along(kind, basis, p, T @ one)
+            v = twist_along(kind, basis, p, dv @ one)
         drift = cross_motion(V_p, s)
-        work.axis[i] = twist_along(kind, basis, p, one)
-        work.displaced[i] = s
-        work.drift[i] = drift + v
-        work.lag[i] = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)
+        work.axis[i] = S
+        by = Change()
+        by.displaced = s
+        by.drift = drift + v
+        by.lag = cross_motion(A_p, s) + cross_motion(V_p, drift) + c * v + cross_motion(both, v)
+        work.change[i] = by
 
 
 @wp.func
-def change(work: StepArrays, n: int, drift: Twist, lag: Twist):
-    """Change I g + 2 B a of the wrench of subtree n, with a = `drift` and g = `lag`."""
-    w = angular(drift)
-    return momentum(work.mass[n], work.moment[n], work.inertia[n], lag) + spatial(
-        work.coriolis[n] @ w, _TWO * wp.cross(w, work.momentum[n])
+def changed_wrench(subtree: Subtree, by: Change):
+    """Change I g + 2 B a of the wrench of a subtree, with a = `by.drift` and g = `by.lag`."""
+    w = angular(by.drift)
+    return momentum(subtree.mass, subtree.moment, subtree.inertia, by.lag) + spatial(
+        subtree.coriolis @ w, _TWO * wp.cross(w, subtree.momentum)
     )
 
 
@@ -95,25 +101,28 @@ def differentiate(robot: RobotArrays, work: StepArrays, w: int, e: int, k: int):
     J = w * tree.freedom * tree.freedom
     at = w * tree.freedom
     S = work.axis[at + j]
-    s = work.displaced[at + j]
-    pushed = work.pushed[n]
-    work.residual[at + j] = wp.dot(S, work.force[n] - pushed)
-    D = change(work, n, work.drift[at + j], work.lag[at + j])
+    subtree = work.subtree[n]
+    by = work.change[at + j]
+    s = by.displaced
+    pushed = subtree.pushed
+    work.residual[at + j] = wp.dot(S, subtree.force - pushed)
+    D = changed_wrench(subtree, by)
     for m in range(freedom_of(tree.kind[e])):
         i = tree.dof[e] + m
         work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D + cross_force(s, pushed))
-    D = D + cross_force(s, work.force[n])
+    D = D + cross_force(s, subtree.force)
     # the row: S . (I g + 2 B a) = (I S) . g + (2 B)^T S . a
-    IS = momentum(work.mass[n], work.moment[n], work.inertia[n], S)
-    BS = wp.transpose(work.coriolis[n]) @ angular(S) + _TWO * wp.cross(work.momentum[n], linear(S))
+    IS = momentum(subtree.mass, subtree.moment, subtree.inertia, S)
+    BS = wp.transpose(subtree.coriolis) @ angular(S) + _TWO * wp.cross(subtree.momentum, linear(S))
     WS = cross_force(S, pushed)
     f = tree.parent[e]
     while f >= 0:
         for m in range(freedom_of(tree.kind[f])):
             i = tree.dof[f] + m
             work.jacobian[J + i * tree.freedom + j] = wp.dot(work.axis[at + i], D)
-            lag = wp.dot(IS, work.lag[at + i]) + wp.dot(BS, angular(work.drift[at + i]))
-            work.jacobian[J + j * tree.freedom + i] = lag - wp.dot(WS, work.displaced[at + i])
+            above = work.change[at + i]
+            lag = wp.dot(IS, above.lag) + wp.dot(BS, angular(above.drift))
+            work.jacobian[J + j * tree.freedom + i] = lag - wp.dot(WS, above.displaced)
         f = tree.parent[f]
 
 
@@ -138,8 +147,9 @@ def differentiate_pair(robot: RobotArrays, work: StepArrays, w: int, pair: int, 
         moves_b = tree.carries[e * tree.elements + b]
     if moves_a + moves_b == 0:
         return
-    s = work.displaced[at + j]
-    drift = work.drift[at + j]
+    by = work.change[at + j]
+    s = by.displaced
+    drift = by.drift
     dW = Twist()
     if moves_a == 1:
         dV = drift + cross_motion(s, links.twist[w * tree.elements + a])
@@ -170,7 +180,7 @@ def differentiate_load(robot: RobotArrays, work: StepArrays, w: int, body: int, 
     if tree.carries[tree.of_dof[j] * tree.elements + f] == 0:
         return
     k = w * tree.bodies + body
-    s = work.displaced[at + j]
+    s = work.change[at + j].displaced
     c = center_of(robot.design, work.links, k)
     moment = wp.cross(linear(s) + wp.cross(angular(s), c), robot.design.force[k])
     column = w * tree.freedom * tree.freedom + j

@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.solvers.articulated.joints import BALL, FIXED, logarithm, logarithm_tangent
 from warpbots.solvers.articulated.kinematics import ball, joint_acceleration, joint_velocity, of_joint
 from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters
-from warpbots.solvers.articulated.spatial import scalar, vec3
+from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage
 
 __all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
@@ -55,20 +55,20 @@ def passive_force(tree: JointTree, design: ModelParameters, stage: ImplicitStage
     """Forces that are needed to move element e against its springs, dampers, limits and the inertia of its rotors."""
     kind = tree.kind[e]
     f = vec3()
-    if kind != FIXED:
+    if kind == BALL:
         v = joint_velocity(tree, stage, w, e)
         a = joint_acceleration(tree, stage, w, e, v)
         f = wp.cw_mul(of_joint(tree, design.damping, w, e), v) + wp.cw_mul(of_joint(tree, design.armature, w, e), a)
-        if kind == BALL:
-            f = f + wp.cw_mul(of_joint(tree, design.stiffness, w, e), logarithm(ball(tree, stage, w, e)))
-        else:
-            i = w * tree.freedom + tree.dof[e]
-            q = stage.q[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
-            spring = design.stiffness[i] * (q - design.neutral[i])
-            limit = limit_force(
-                q, v[0], design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
-            )
-            f = f + vec3(spring + limit, scalar(0.0), scalar(0.0))
+        f = f + wp.cw_mul(of_joint(tree, design.stiffness, w, e), logarithm(ball(tree, stage, w, e)))
+    elif kind != FIXED:
+        i = w * tree.freedom + tree.dof[e]
+        c = stage.c[w]
+        q = stage.q[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+        v1 = c * stage.x[i] + stage.rate[i]
+        a1 = c * v1 + stage.accel[i]
+        spring = design.stiffness[i] * (q - design.neutral[i])
+        limit = limit_force(q, v1, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i])
+        f = vec3(design.damping[i] * v1 + design.armature[i] * a1 + spring + limit, scalar(0.0), scalar(0.0))
     return f
 
 
@@ -79,9 +79,11 @@ def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitSt
     A motion is a rotation about an axis or a translation along an axis. The derivative with respect to velocities is a
     diagonal matrix, returned as a vector.
     """
-    tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
-    slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
+    tangent = mat33()
+    slow = vec3()
     if tree.kind[e] == BALL:
+        slow = of_joint(tree, design.damping, w, e) + stage.c[w] * of_joint(tree, design.armature, w, e)
+        tangent = wp.diag(of_joint(tree, design.stiffness, w, e))
         tangent = tangent @ logarithm_tangent(logarithm(ball(tree, stage, w, e)))
     elif tree.kind[e] != FIXED:
         i = w * tree.freedom + tree.dof[e]
@@ -90,8 +92,8 @@ def passive_tangents(tree: JointTree, design: ModelParameters, stage: ImplicitSt
         spring, drag = limit_tangent(
             q, v, design.lower[i], design.upper[i], design.limit_stiffness[i], design.limit_damping[i]
         )
-        tangent[0, 0] += spring
-        slow[0] += drag
+        tangent[0, 0] = design.stiffness[i] + spring
+        slow[0] = design.damping[i] + stage.c[w] * design.armature[i] + drag
     return tangent, slow
 
 

@@ -21,11 +21,13 @@ from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 
 __all__ = [
     "ball",
+    "body_frame",
     "center_of",
     "external_wrench",
     "first_moment",
     "inertial_wrench",
     "joint_acceleration",
+    "joint_frame",
     "joint_velocity",
     "moments",
     "move",
@@ -81,7 +83,9 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
     p is the origin of the element, and the columns of `basis` are the axes of its velocities.
     """
-    d = basis @ rates
+    d = rates[0] * vec3(basis[0, 0], basis[1, 0], basis[2, 0])
+    if kind == BALL:
+        d = basis @ rates
     twist = spatial(d, wp.cross(p, d))
     if kind == PRISMATIC:
         twist = spatial(vec3(), d)
@@ -89,10 +93,26 @@ def twist_along(kind: int, basis: mat33, p: vec3, rates: vec3):
 
 
 @wp.func
-def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: Links, w: int, e: int):
+def joint_frame(design: ModelParameters, k: int):
+    """Orientation of the frame of joint k of all worlds in the last element of its parent, with all joints at zero."""
+    return unit_quaternion(design.joint_rotation[k])
+
+
+@wp.func
+def body_frame(design: ModelParameters, k: int):
+    """Orientation of the frame of body k of all worlds in its element."""
+    return unit_quaternion(design.body_rotation[k])
+
+
+@wp.func
+def move(
+    tree: JointTree, design: ModelParameters, stage: ImplicitStage, joint: mat33, body: mat33, links: Links, w: int,
+    e: int,
+):  # fmt: skip
     """Write pose, twist and acceleration of element e, which follow from the motion of its parent.
 
-    If e is the last element of its joint, the function also writes the pose of the body.
+    If e is the last element of its joint, the function also writes the pose of the body. `joint` and `body` are the
+    orientations of the frames of this joint and this body.
     """
     n = w * tree.elements + e
     k = w * tree.bodies + tree.body[e]
@@ -109,7 +129,7 @@ def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: 
         A = links.acceleration[m]
     if tree.first[e] == 1:
         p = p + R @ design.joint_position[k]
-        R = R @ unit_quaternion(design.joint_rotation[k])
+        R = R @ joint
     kind = tree.kind[e]
     axis = R @ tree.axis[e]
     basis = mat33(
@@ -133,7 +153,7 @@ def move(tree: JointTree, design: ModelParameters, stage: ImplicitStage, links: 
     links.twist[n] = V + U
     links.acceleration[n] = A + a + cross_motion(V, U)
     if tree.last[e] == 1:
-        links.body_rotation[k] = R @ unit_quaternion(design.body_rotation[k])
+        links.body_rotation[k] = R @ body
         links.body_position[k] = p + R @ design.body_position[k]
 
 

@@ -15,6 +15,8 @@ from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = [
+    "clear_entries",
+    "copy_entries",
     "eliminate",
     "eliminate_at",
     "factorise",
@@ -24,6 +26,28 @@ __all__ = [
     "solve_transposed",
     "solve_transposed_together",
 ]
+
+
+_COPY = """
+    for (int i = lane; i < count; i += lanes)
+        to.data[first + i] = values.data[first + i];
+"""
+
+
+@wp.func_native(_COPY)
+def copy_entries(values: wp.array[scalar], to: wp.array[scalar], first: int, count: int, lane: int, lanes: int):
+    """Copy `count` entries of `values` to the same places of the array `to`, by all threads of a world."""
+
+
+_CLEAR = """
+    for (int i = lane; i < count; i += lanes)
+        values.data[first + i] = 0.0;
+"""
+
+
+@wp.func_native(_CLEAR)
+def clear_entries(values: wp.array[scalar], first: int, count: int, lane: int, lanes: int):
+    """Set `count` entries of an array to zero, by all threads of a world."""
 
 
 @wp.func
@@ -101,17 +125,13 @@ _SOLVE = """
         x[p] = x[k];
         x[k] = t;
     }
-    for (int k = 0; k < n; k++) {
-        double t = x[k];
-        for (int j = 0; j < k; j++)
-            t -= m[k * n + j] * x[j];
-        x[k] = t;
-    }
+    for (int k = 0; k < n; k++)
+        for (int i = k + 1; i < n; i++)
+            x[i] -= m[i * n + k] * x[k];
     for (int k = n - 1; k >= 0; k--) {
-        double t = x[k];
-        for (int j = k + 1; j < n; j++)
-            t -= m[k * n + j] * x[j];
-        x[k] = t / m[k * n + k];
+        x[k] /= m[k * n + k];
+        for (int i = 0; i < k; i++)
+            x[i] -= m[i * n + k] * x[k];
     }
 """
 

@@ -18,6 +18,7 @@ import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import bound_group
 from warpbots.solvers.articulated.implicit_integrators import (
+    BDF1,
     SDIRK2,
     Past,
     finish,
@@ -26,14 +27,23 @@ from warpbots.solvers.articulated.implicit_integrators import (
     predict,
     recall,
 )
-from warpbots.solvers.articulated.lu import eliminate, factorise, solve
-from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.lu import copy_entries, eliminate, factorise, solve
+from warpbots.solvers.articulated.residual import evaluate, orient_frames
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.thread_team import sync
 
 __all__ = ["Factors", "Options", "Report", "newton_kernel"]
+
+# Functions of Warp take structs by value. A function that is not inlined copies 7 kB of addresses at each call, which
+# took a sixth of the step of a chain and a quarter of the step of a hand.
+wp.set_module_options(
+    {
+        "cpu_compiler_flags": "-march=native -mllvm=-inline-threshold=300000"
+        " -mllvm=-inline-cold-callsite-threshold=300000 -mllvm=-slp-recursion-max-depth=4"
+    }
+)
 
 _ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
 _LEAST = wp.constant(scalar(1e-4))  # share of a correction below which any trial point is accepted
@@ -86,8 +96,7 @@ class Report:
 @wp.func
 def correct(work: StepArrays, factors: Factors, w: int, n: int, lane: int, lanes: int):
     """Write the correction of Newton's method for the current residual, and the LU factors of the Jacobian."""
-    for i in range(lane, n * n, lanes):
-        factors.matrix[w * n * n + i] = work.jacobian[w * n * n + i]
+    copy_entries(work.jacobian, factors.matrix, w * n * n, n * n, lane, lanes)
     for i in range(lane, n, lanes):
         work.scale[w * n + i] = _ONE / work.jacobian[(w * n + i) * n + i]
         work.step[w * n + i] = -work.residual[w * n + i]
@@ -103,13 +112,12 @@ def correct(work: StepArrays, factors: Factors, w: int, n: int, lane: int, lanes
 def measure(work: StepArrays, w: int, n: int):
     """Largest absolute entry of the correction, or -1 if an entry is not finite."""
     size = scalar(0.0)
+    total = scalar(0.0)  # not finite if an entry is not
     for i in range(n):
         d = wp.abs(work.step[w * n + i])
-        if not wp.isfinite(d):
-            size = -_ONE
-        elif size >= _ZERO:
-            size = wp.max(size, d)
-    return size
+        size = wp.max(size, d)
+        total += _ZERO * d
+    return wp.where(total == _ZERO, size, -_ONE)
 
 
 @wp.func
@@ -188,7 +196,9 @@ def solve_stage(
     iterating = int(1)
     while iterating == 1:
         evaluate(robot, stage, work, control, w, lane, lanes)
-        rest = weigh(work, w, n)
+        rest = scalar(0.0)
+        if share > _LEAST:
+            rest = weigh(work, w, n)
         sync()
         if share > _LEAST and not (rest <= (_ONE - _LITTLE * share) * before):
             share = _HALF * share
@@ -273,6 +283,8 @@ def newton_kernel(
     if found == 1:
         for g in range(lane, robot.contacts.groups, lanes):
             bound_group(robot.contacts, work_out.pairs, w, g)
+        if number == 0 or past.method == BDF1:
+            orient_frames(robot, work_out, w, lane, lanes)
         start(robot, past, first, stage_out, w, lane, lanes, number)
         found = solve_stage(robot, options, control, work_out, report_out, stage_out, factors_out, w, lane)
     if lane == 0:

@@ -5,7 +5,7 @@ import warp as wp
 
 from warpbots.numerics import launch
 from warpbots.solvers.articulated.contact_list import ContactList, approach
-from warpbots.solvers.articulated.kinematics import move
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import scalar
@@ -35,7 +35,9 @@ def depth_kernel(
     """Compute the signed distance of each candidate of a world to its solid [m], negative inside the solid."""
     w = wp.tid()
     for e in range(robot.tree.elements):
-        move(robot.tree, robot.design, stage, links_out, w, e)
+        k = w * robot.tree.bodies + robot.tree.body[e]
+        joint = joint_frame(robot.design, k)
+        move(robot.tree, robot.design, stage, joint, body_frame(robot.design, k), links_out, w, e)
     for c in range(candidates):
         _x, d, _n = approach(robot, links_out, w, contact_list.pair[c], contact_list.point[c])
         distance_out[w, c] = d
@@ -86,7 +88,9 @@ def stop_met_kernel(
     w = wp.tid()
     between_out[w, 0] = -1
     for e in range(robot.tree.elements):
-        move(robot.tree, robot.design, stage, links_out, w, e)
+        k = w * robot.tree.bodies + robot.tree.body[e]
+        joint = joint_frame(robot.design, k)
+        move(robot.tree, robot.design, stage, joint, body_frame(robot.design, k), links_out, w, e)
     for c in range(candidates):
         other = closed_with(robot, links_out, contact_list, candidates, w, c)
         if other >= 0:

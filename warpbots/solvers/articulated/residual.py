@@ -31,17 +31,25 @@ from warpbots.solvers.articulated.jacobian import (
     displace_element,
 )
 from warpbots.solvers.articulated.joint_forces import motor_force, motor_tangent, passive_force, passive_tangents
-from warpbots.solvers.articulated.joints import freedom_of
-from warpbots.solvers.articulated.kinematics import move
+from warpbots.solvers.articulated.joints import BALL, freedom_of
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move
+from warpbots.solvers.articulated.lu import clear_entries
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.subtree_sums import add_children, add_wrenches, is_loaded, load_element
 from warpbots.solvers.articulated.thread_team import sync
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "orient_frames"]
 
-_ZERO = wp.constant(scalar(0.0))
+
+@wp.func
+def orient_frames(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
+    """Write the orientations of the frames of joints and bodies, which are constant in a step."""
+    for body in range(lane, robot.tree.bodies, lanes):
+        k = w * robot.tree.bodies + body
+        work.joint_frame[k] = joint_frame(robot.design, k)
+        work.body_frame[k] = body_frame(robot.design, k)
 
 
 @wp.func
@@ -49,8 +57,7 @@ def clear(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
     """Clear the Jacobian, and the sums of pairs that had contacts in the last evaluation."""
     pairs = work.pairs
     size = robot.tree.freedom * robot.tree.freedom
-    for i in range(lane, size, lanes):
-        work.jacobian[w * size + i] = _ZERO
+    clear_entries(work.jacobian, w * size, size, lane, lanes)
     for pair in range(lane, robot.contacts.pairs, lanes):
         m = w * robot.contacts.pairs + pair
         if pairs.active[m] > 0:
@@ -82,9 +89,13 @@ def add_passive(robot: RobotArrays, stage: ImplicitStage, work: StepArrays, w: i
     count = freedom_of(tree.kind[e])
     if count == 0:
         return
-    T, dv = chart(tree, stage, w, e)
     stiff, slow = passive_tangents(tree, design, stage, w, e)
-    tangent = stiff @ T + wp.diag(slow) @ dv
+    tangent = stiff
+    if tree.kind[e] == BALL:
+        T, dv = chart(tree, stage, w, e)
+        tangent = stiff @ T + wp.diag(slow) @ dv
+    else:
+        tangent[0, 0] += stage.c[w] * slow[0]
     force = passive_force(tree, design, stage, w, e)
     at = w * tree.freedom + tree.dof[e]
     for k in range(count):
@@ -119,7 +130,9 @@ def evaluate(
     clear(robot, work, w, lane, lanes)
     for level in range(tree.levels):
         for i in range(tree.level[level] + lane, tree.level[level + 1], lanes):
-            move(tree, robot.design, stage, work.links, w, tree.order[i])
+            e = tree.order[i]
+            k = w * tree.bodies + tree.body[e]
+            move(tree, robot.design, stage, work.joint_frame[k], work.body_frame[k], work.links, w, e)
         sync()
     for e in range(lane, tree.elements, lanes):
         load_element(robot, work, w, e)

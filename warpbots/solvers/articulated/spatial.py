@@ -12,6 +12,7 @@ import warp as wp
 __all__ = [
     "Twist",
     "angular",
+    "cross_columns",
     "cross_force",
     "cross_motion",
     "linear",
@@ -79,6 +80,15 @@ def momentum(m: scalar, mc: vec3, J: mat33, a: Twist):
     w = angular(a)
     v = linear(a)
     return spatial(J @ w + wp.cross(mc, v), m * v - wp.cross(mc, w))
+
+
+@wp.func
+def cross_columns(a: vec3, J: mat33):
+    """Product [a]x J of the cross product matrix of a and the matrix J, column by column."""
+    x = wp.cross(a, vec3(J[0, 0], J[1, 0], J[2, 0]))
+    y = wp.cross(a, vec3(J[0, 1], J[1, 1], J[2, 1]))
+    z = wp.cross(a, vec3(J[0, 2], J[1, 2], J[2, 2]))
+    return wp.matrix_from_cols(x, y, z)
 
 
 @wp.func

@@ -5,7 +5,7 @@ import warp as wp
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 
-__all__ = ["Links", "Pairs", "ImplicitStage", "StepArrays", "Subtrees"]
+__all__ = ["Change", "ImplicitStage", "Links", "Pairs", "StepArrays", "Subtree", "Subtrees"]
 
 
 @wp.struct
@@ -114,6 +114,42 @@ class Subtrees:
 
 
 @wp.struct
+class Subtree:
+    """Sums over the bodies that an element carries; the docstring of `residual` defines the symbols.
+
+    mass: Mass [kg].
+    moment: Mass times centre of mass [kg m].
+    inertia: Moments of inertia about the origin of the world [kg m^2].
+    momentum: Linear momentum h [kg m/s].
+    coriolis: Matrix B [kg m^2/s].
+    force: Wrench that the motion needs [N m, N].
+    pushed: Contact and external wrenches [N m, N].
+    """
+
+    mass: scalar
+    moment: vec3
+    inertia: mat33
+    momentum: vec3
+    coriolis: mat33
+    force: Twist
+    pushed: Twist
+
+
+@wp.struct
+class Change:
+    """Changes by a unit displacement along a velocity; the docstring of `residual` defines the symbols.
+
+    displaced: Twist s of the displacement [1, m].
+    drift: Change a of the twist of the subtree [1/s, m/s].
+    lag: Change g of the acceleration of the subtree [1/s^2, m/s^2].
+    """
+
+    displaced: Twist
+    drift: Twist
+    lag: Twist
+
+
+@wp.struct
 class StepArrays:
     """Residual and Jacobian of a stage with all intermediate results, flattened over all worlds.
 
@@ -123,18 +159,12 @@ class StepArrays:
     links: Poses and motion of elements and bodies.
     pairs: Contacts of the pairs.
     exchange: Points of matter that touch bodies, with a capacity of 0 if there is no matter.
-    mass: Mass of the subtree of each element [kg], shape (worlds * elements,).
-    moment: Mass times centre of mass of the subtree of each element [kg m], shape (worlds * elements,).
-    inertia: Moments of inertia, about the origin of the world, of the subtree of each element [kg m^2], shape (worlds *
-        elements,).
-    momentum: Linear momentum h of the subtree of each element [kg m/s], shape (worlds * elements,).
-    coriolis: Matrix B of the subtree of each element [kg m^2/s], shape (worlds * elements,).
-    force: Wrench that the motion of the subtree of each element needs [N m, N], shape (worlds * elements,).
-    pushed: Contact and external wrenches on the subtree of each element [N m, N], shape (worlds * elements,).
+    joint_frame: Orientation of the frame of each joint in the last element of its parent, with all joints at zero [1],
+        shape (worlds * bodies,).
+    body_frame: Orientation of the frame of each body in its element [1], shape (worlds * bodies,).
+    subtree: Sums over the bodies of each subtree, shape (worlds * elements,).
     axis: Twist S of a unit value of each velocity [1, m], shape (worlds * freedom,).
-    displaced: Twist s of a unit displacement along each velocity [1, m], shape (worlds * freedom,).
-    drift: Change a of the twist per displacement along each velocity [1/s, m/s], shape (worlds * freedom,).
-    lag: Change g of the acceleration per displacement along each velocity [1/s^2, m/s^2], shape (worlds * freedom,).
+    change: Changes by a unit displacement along each velocity, shape (worlds * freedom,).
     residual: Residual r of each velocity [N m or N], shape (worlds * freedom,).
     step: Correction of Newton's method [rad or m], shape (worlds * freedom,).
     scale: Inverse of each diagonal entry of the Jacobian [rad/(N m) or m/N], shape (worlds * freedom,).
@@ -146,17 +176,11 @@ class StepArrays:
     links: Links
     pairs: Pairs
     exchange: Exchange
-    mass: wp.array[scalar]
-    moment: wp.array[vec3]
-    inertia: wp.array[mat33]
-    momentum: wp.array[vec3]
-    coriolis: wp.array[mat33]
-    force: wp.array[Twist]
-    pushed: wp.array[Twist]
+    joint_frame: wp.array[mat33]
+    body_frame: wp.array[mat33]
+    subtree: wp.array[Subtree]
     axis: wp.array[Twist]
-    displaced: wp.array[Twist]
-    drift: wp.array[Twist]
-    lag: wp.array[Twist]
+    change: wp.array[Change]
     residual: wp.array[scalar]
     step: wp.array[scalar]
     scale: wp.array[scalar]

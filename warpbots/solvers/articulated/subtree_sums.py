@@ -5,8 +5,16 @@ import warp as wp
 from warpbots.solvers.articulated.exchange import touches_matter
 from warpbots.solvers.articulated.kinematics import external_wrench, first_moment, inertial_wrench, moments
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
-from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, momentum, outer_cross, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import StepArrays
+from warpbots.solvers.articulated.spatial import (
+    Twist,
+    angular,
+    cross_columns,
+    linear,
+    momentum,
+    outer_cross,
+    scalar,
+)
+from warpbots.solvers.articulated.step_arrays import StepArrays, Subtree
 
 __all__ = ["add_children", "add_wrenches", "element_of", "is_loaded", "load_element"]
 
@@ -39,63 +47,65 @@ def load_element(robot: RobotArrays, work: StepArrays, w: int, e: int):
     links = work.links
     n = w * tree.elements + e
     V = links.twist[n]
-    m = scalar(0.0)
-    mc = vec3()
-    J = mat33()
-    h = vec3()
-    B = mat33()
-    F = Twist()
+    sums = Subtree()
     if tree.last[e] == 1:
         k = w * tree.bodies + tree.body[e]
         m = design.mass[k]
         mc = first_moment(design, links, k)
         J = moments(design, links, k)
         omega = angular(V)
-        h = linear(momentum(m, mc, J, V))
-        B = _TWO * (wp.skew(omega) @ J - outer_cross(mc, linear(V))) - wp.trace(J) * wp.skew(omega)
-        F = inertial_wrench(m, mc, J, V, links.acceleration[n])
-    work.mass[n] = m
-    work.moment[n] = mc
-    work.inertia[n] = J
-    work.momentum[n] = h
-    work.coriolis[n] = B
-    work.force[n] = F
-    work.pushed[n] = Twist()
+        sums.mass = m
+        sums.moment = mc
+        sums.inertia = J
+        sums.momentum = linear(momentum(m, mc, J, V))
+        sums.coriolis = (
+            _TWO * (cross_columns(omega, J) - outer_cross(mc, linear(V))) - wp.trace(J) * wp.skew(omega)
+        )  # fmt: skip
+        sums.force = inertial_wrench(m, mc, J, V, links.acceleration[n])
+        sums.pushed = external_wrench(design, links, k)
+    work.subtree[n] = sums
+
+
+@wp.func
+def push(work: StepArrays, n: int, W: Twist):
+    """Add the wrench W to the wrenches on the subtree of element n of all worlds."""
+    sums = work.subtree[n]
+    sums.pushed += W
+    work.subtree[n] = sums
 
 
 @wp.func
 def add_wrenches(robot: RobotArrays, work: StepArrays, w: int):
-    """Add the wrenches of contacts, of external forces and of matter to the elements of the bodies, by one thread."""
+    """Add the wrenches of contacts and of matter to the elements of the bodies, by one thread."""
     tree = robot.tree
     contacts = robot.contacts
     for body in range(tree.bodies):
-        if is_loaded(robot, w, body) == 1:
-            E = external_wrench(robot.design, work.links, w * tree.bodies + body)
-            work.pushed[w * tree.elements + tree.element[body]] += E
         if touches_matter(work, w * tree.bodies + body) == 1:
-            work.pushed[w * tree.elements + tree.element[body]] += work.exchange.wrench[w * tree.bodies + body]
+            push(work, w * tree.elements + tree.element[body], work.exchange.wrench[w * tree.bodies + body])
     for pair in range(contacts.pairs):
         m = w * contacts.pairs + pair
         if work.pairs.active[m] > 0:
             W = work.pairs.wrench[m]
             a = element_of(tree, contacts.group_body[contacts.pair_group[pair]])
             if a >= 0:
-                work.pushed[w * tree.elements + a] += W
+                push(work, w * tree.elements + a, W)
             b = element_of(tree, robot.solids.body[contacts.pair_solid[pair]])
             if b >= 0:
-                work.pushed[w * tree.elements + b] -= W
+                push(work, w * tree.elements + b, -W)
 
 
 @wp.func
 def add_children(tree: JointTree, work: StepArrays, w: int, i: int):
     """Add the sums over the subtrees of its children to the sums of the i-th element of `tree.order`."""
     n = w * tree.elements + tree.order[i]
+    sums = work.subtree[n]
     for back in range(tree.child[i + 1] - tree.child[i]):
-        m = w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]
-        work.mass[n] += work.mass[m]
-        work.moment[n] += work.moment[m]
-        work.inertia[n] += work.inertia[m]
-        work.momentum[n] += work.momentum[m]
-        work.coriolis[n] += work.coriolis[m]
-        work.force[n] += work.force[m]
-        work.pushed[n] += work.pushed[m]
+        child = work.subtree[w * tree.elements + tree.order[tree.child[i + 1] - 1 - back]]
+        sums.mass += child.mass
+        sums.moment += child.moment
+        sums.inertia += child.inertia
+        sums.momentum += child.momentum
+        sums.coriolis += child.coriolis
+        sums.force += child.force
+        sums.pushed += child.pushed
+    work.subtree[n] = sums

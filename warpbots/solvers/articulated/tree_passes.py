@@ -6,7 +6,7 @@ On a CPU one thread traverses the whole tree of a world; on a GPU many threads p
 import warp as wp
 
 from warpbots.numerics import Launch, launch_own_adjoint, parallel
-from warpbots.solvers.articulated.kinematics import move
+from warpbots.solvers.articulated.kinematics import body_frame, joint_frame, move
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
@@ -32,8 +32,10 @@ def pose_kernel(
     Thread i processes `count` elements of `tree.order`, starting at index `first` + `count` i.
     """
     w, i = wp.tid()
-    for k in range(count):
-        move(tree, design, stage, links_out, w, tree.order[first + count * i + k])
+    for m in range(count):
+        e = tree.order[first + count * i + m]
+        k = w * tree.bodies + tree.body[e]
+        move(tree, design, stage, joint_frame(design, k), body_frame(design, k), links_out, w, e)
 
 
 def _spans(model: ArticulatedModel) -> list[tuple[int, int, int]]:

@@ -19,9 +19,11 @@ from warpbots.solvers.articulated.contact_list import ContactList, approach, for
 from warpbots.solvers.articulated.implicit_integrators import Past, finish, length_of, recall
 from warpbots.solvers.articulated.joint_forces import motor_force, passive_force
 from warpbots.solvers.articulated.kinematics import (
+    body_frame,
     external_wrench,
     first_moment,
     inertial_wrench,
+    joint_frame,
     moments,
     move,
     of_joint,
@@ -126,7 +128,9 @@ def sweep_kernel(
     tree = robot.tree
     for k in range(count):
         e = tree.order[first + count * i + k]
-        move(tree, robot.design, stage, links_out, w, e)
+        b = w * tree.bodies + tree.body[e]
+        joint = joint_frame(robot.design, b)
+        move(tree, robot.design, stage, joint, body_frame(robot.design, b), links_out, w, e)
         n = w * tree.elements + e
         l = of_joint(tree, weight, w, e)
         L = twist_along(tree.kind[e], links_out.basis[n], links_out.position[n], l)

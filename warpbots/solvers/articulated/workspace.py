@@ -13,7 +13,7 @@ from warpbots.solvers.articulated.impacts import CONTACTS, Impact
 from warpbots.solvers.articulated.impulses import ROWS, ImpulseArrays
 from warpbots.solvers.articulated.newton import Factors, Report
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
-from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, Pairs, StepArrays, Subtrees
+from warpbots.solvers.articulated.step_arrays import Change, ImplicitStage, Links, Pairs, StepArrays, Subtree, Subtrees
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.moving_frames import MovingFrames
 
@@ -159,9 +159,8 @@ class ArticulatedWorkspace:
         self.work = self._struct(
             StepArrays,
             [
-                (elements, scalar), (elements, vec3), (elements, mat33), (elements, vec3), (elements, mat33),
-                (elements, Twist), (elements, Twist), *4 * [(w * n, Twist)], *4 * [(w * n, scalar)],
-                (w * n * n, scalar),
+                *2 * [(w * sizes.bodies, mat33)], (elements, Subtree), (w * n, Twist), (w * n, Change),
+                *4 * [(w * n, scalar)], (w * n * n, scalar),
             ],
             links=self._links(elements, w * sizes.bodies),
             exchange=Exchange(),

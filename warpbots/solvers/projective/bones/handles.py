@@ -27,7 +27,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.articulated.implicit_integrators import Past, inverse_length, predict, recall
 from warpbots.solvers.articulated.lu import factorise_at, solve_at
-from warpbots.solvers.articulated.residual import evaluate
+from warpbots.solvers.articulated.residual import evaluate, orient_frames
 from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links, StepArrays
@@ -134,6 +134,7 @@ def pose_kernel(
     n = handles.freedom
     for j in range(n):
         stage_out.x[w * n + j] = scalar(u[w * handles.stride + handles.nodes + j][0])
+    orient_frames(robot, work_out, w, 0, 1)
     evaluate(robot, stage_out, work_out, control, w, 0, 1)
     for i in range(n):
         handle_out.residual[w * n + i] = -work_out.residual[w * n + i]
@@ -151,7 +152,7 @@ def pose_kernel(
                 handle_out.columns[m] = vec3()
                 if carries == 1:
                     handle_out.rows[m] = handle_rate(R, p, c, work_out.axis[w * n + j])
-                    handle_out.columns[m] = handle_rate(R, p, c, work_out.displaced[w * n + j])
+                    handle_out.columns[m] = handle_rate(R, p, c, work_out.change[w * n + j].displaced)
 
 
 @wp.func

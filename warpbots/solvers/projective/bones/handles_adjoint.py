@@ -46,7 +46,7 @@ def tangent_of(handles: HandleArrays, tree: JointTree, work: StepArrays, handle:
     e = tree.of_dof[j]
     rotated = Twist()
     if tree.carries[tree.of_dof[l] * tree.elements + e] == 1:
-        rotated = cross_motion(work.displaced[w * n + l], S)
+        rotated = cross_motion(work.change[w * n + l].displaced, S)
     total = scalar(0.0)
     for k in range(tree.bodies):
         if tree.carries[e * tree.elements + tree.element[k]] == 1:
