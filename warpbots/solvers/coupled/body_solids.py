@@ -9,7 +9,7 @@ from warpbots.scene import RigidBody
 from warpbots.solvers.articulated.spatial import vec3
 from warpbots.solvers.device_arrays import device_array
 
-__all__ = ["Boxes", "body_boxes", "body_solids"]
+__all__ = ["SolidBoxes", "body_boxes", "body_solids"]
 
 _SMALLEST = 0.5
 """Largest radius of rounded edges and rims [smallest half edge of a box, or radius or half length of a cylinder]."""
@@ -22,7 +22,7 @@ _ROUNDED_UP = 1.0001
 
 
 @wp.struct
-class Boxes:
+class SolidBoxes:
     """A box around the solid of each body, in the frame of the body; all of shape (n_bodies,).
 
     middle: Middle of the box [m].
@@ -33,7 +33,7 @@ class Boxes:
     half: wp.array[vec3]
 
 
-def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> Boxes:
+def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> SolidBoxes:
     """Boxes around the solids from `body_solids`: outside, no distance is smaller than the distance from the box.
 
     Args:
@@ -47,7 +47,7 @@ def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> B
             (lower, upper), margin = body.shape.bounds, 0.0 if closed_form(body.shape) else _SAMPLED * dx
             half[k] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin)
             middle[k] = (lower + upper) / 2.0 if np.isfinite(half[k]).all() else 0.0
-    boxes = Boxes()
+    boxes = SolidBoxes()
     boxes.middle, boxes.half = (device_array(a, device, vec3) for a in (middle, half))
     return boxes
 

@@ -18,7 +18,7 @@ from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
 from warpbots.solvers.articulated.robot import ArticulatedRobot
 from warpbots.solvers.articulated.spatial import scalar, vec3
-from warpbots.solvers.coupled.body_solids import Boxes
+from warpbots.solvers.coupled.body_solids import SolidBoxes
 from warpbots.solvers.coupled.bound_points import BoundPoints
 from warpbots.solvers.coupled.exchange_arrays import GridArrays, MassArrays
 from warpbots.solvers.coupled.scene_parts import merged
@@ -202,7 +202,7 @@ class CoupledModel(ArrayModel):
         meaning="Coulomb coefficient of soft bodies, then of rigid bodies",
     )  # fmt: skip
     solids: Solids
-    boxes: Boxes
+    boxes: SolidBoxes
     points: MatterPoints
     bound: BoundPoints
     exchanges: ExchangeWorkspace

@@ -23,7 +23,7 @@ from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
-from warpbots.solvers.coupled.body_solids import Boxes
+from warpbots.solvers.coupled.body_solids import SolidBoxes
 
 __all__ = [
     "add_counts_kernel",
@@ -49,7 +49,7 @@ def place_solids_kernel(
     # model
     bodies: int,
     solids: Solids,
-    boxes: Boxes,
+    boxes: SolidBoxes,
     # work
     links: Links,
     # out
