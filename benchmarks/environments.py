@@ -1,6 +1,6 @@
 """Steps per second of the tasks of `warpbots.envs`, beside MuJoCo's ant in Gymnasium and a rod of gym-softrobot.
 
-    python benchmarks/environments.py [--rounds 5] [--worlds 1 8 32] [--steps 100]
+    python benchmarks/environments.py [--rounds 5] [--worlds 1 8 32] [--steps 100] [--tasks Ant-v0]
 
 Each round times every environment once, with random actions and automatic resets; the best round counts, so that other
 programs on the machine matter less. Peers that are not installed are left out, with a line.
@@ -36,12 +36,12 @@ def stepping(env: gymnasium.vector.VectorEnv, steps: int) -> Callable[[], float]
     return run
 
 
-def environments(worlds: list[int], steps: int) -> dict[tuple[str, int], Callable[[], float]]:
+def environments(tasks: list[str], worlds: list[int], steps: int) -> dict[tuple[str, int], Callable[[], float]]:
     """A timed function for each environment and number of worlds."""
     found = {}
-    for name, make in wb.envs.TASKS.items():
+    for name in tasks:
         for count in worlds:
-            found[name, count] = stepping(wb.envs.SimulationVectorEnv(*make(count)), steps)
+            found[name, count] = stepping(wb.envs.SimulationVectorEnv(*wb.envs.TASKS[name](count)), steps)
     for name, package in PEERS.items():
         if importlib.util.find_spec(package) is None:
             print(f"{name} is left out: {package} is not installed")
@@ -61,9 +61,10 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--worlds", type=int, nargs="+", default=[1, 8, 32])
     arguments.add_argument("--steps", type=int, default=100)
+    arguments.add_argument("--tasks", nargs="+", default=list(wb.envs.TASKS), choices=list(wb.envs.TASKS))
     chosen = arguments.parse_args()
     warnings.simplefilter("ignore", wb.LostWorldWarning)
-    timed = environments(chosen.worlds, chosen.steps)
+    timed = environments(chosen.tasks, chosen.worlds, chosen.steps)
     best = dict.fromkeys(timed, float("inf"))
     for _ in range(chosen.rounds):
         for key, run in timed.items():
