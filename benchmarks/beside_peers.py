@@ -65,6 +65,8 @@ def main() -> None:
             with beside(check, python) as sides:
                 if len(sides) > 1:
                     compare_motions(f"{name} without contact", check, sides, check.controls(first(check, 0)).numpy())
+                else:
+                    python = None  # the message has been printed
         with beside(experiment, python) as sides:
             run(name, experiment, sides, options.seeds)
 
