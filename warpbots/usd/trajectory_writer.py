@@ -7,7 +7,7 @@ samples have been written, so that memory does not grow with the length of the t
 """
 
 import functools
-import itertools
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ def _write_results(
         kinds.append(functools.partial(point_frames, found, scene, trajectory, frame, content, values))
     if moved:
         kinds.append(functools.partial(obstacle_frames, stage, paths, trajectory, frame))
-    shared = itertools.tee(trajectory.states(every), len(kinds))  # no more than these, so that no state is kept
+    shared = _shared(trajectory.states(every), len(kinds))
     codes = _write_frames(results, [kind(states) for kind, states in zip(kinds, shared, strict=True)], fps)
     if values is not None:
         _flushed(results, values.complete())
@@ -192,6 +192,24 @@ def _write_frames(results: Sdf.Layer, parts: Sequence[Iterator[_Sample]], fps: f
     if not codes:
         raise ValueError("the trajectory has no frames to write; roll it out for at least one step")
     return codes
+
+
+def _shared(states: Iterator[tuple[float, Any]], count: int) -> list[Iterator[tuple[float, Any]]]:
+    """Several iterators over `states` that are advanced in turn; `itertools.tee` would keep up to 57 states."""
+    waiting: list[deque[tuple[float, Any]]] = [deque() for _ in range(count)]
+
+    def one(mine: deque[tuple[float, Any]]) -> Iterator[tuple[float, Any]]:
+        while True:
+            if not mine:
+                moment = next(states, None)
+                if moment is None:
+                    return
+                for each in waiting:
+                    each.append(moment)
+                del moment
+            yield mine.popleft()
+
+    return [one(mine) for mine in waiting]
 
 
 def _flushed(results: Sdf.Layer, sizes: Iterator[int]) -> None:
