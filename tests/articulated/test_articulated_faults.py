@@ -231,6 +231,30 @@ def test_a_body_that_falls_through_an_obstacle_gets_the_line_that_adds_the_law()
         Simulation(Scene(pair, obstacles=[ground], joints=[arm]), Articulated())
 
 
+def test_a_loose_body_that_falls_through_a_rigid_body_gets_the_line_that_adds_the_law():
+    """The body below is fixed, or rests on a floor under a law; named by a law, thrown, or falling as well: no word."""
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.05), position=(0, 0, 0.5))
+    cube = RigidBody("cube", Box((-0.1,) * 3, (0.1,) * 3), position=(0, 0, 0.101))
+    fixed, law = Joint("fixed", "fixed", None, "cube"), Contact("cube", "floor", 1e6)
+    resting = dataclasses.replace(cube, points=8)
+    said = r"'ball' falls through RigidBody 'cube', because no Contact names both; .*wb\.Contact\('ball', 'cube'"
+    for scene in (
+        Scene([ball, cube], joints=[fixed]),
+        Scene([ball, resting], obstacles=[floor(0.0)], contacts=[law]),
+    ):
+        with pytest.warns(UserWarning, match=said):
+            Simulation(scene, Articulated(), 1e-4)
+    thrown = Joint("thrown", "free", None, "ball", start_velocity=(1, 0, 0, 0, 0, 0))
+    aside = dataclasses.replace(ball, position=(0.3, 0, 0.5))
+    for scene in (
+        Scene([ball, resting], joints=[fixed], contacts=[Contact("cube", "ball", 1e6)]),
+        Scene([ball, cube], joints=[fixed, thrown]),
+        Scene([aside, cube], joints=[fixed]),
+        Scene([ball, cube]),
+    ):
+        Simulation(scene, Articulated(), 1e-4)  # a warning is an error in tests
+
+
 def test_a_body_that_may_not_fall_gets_no_warning():
     """Hung up, borne by a law of its own or of its neighbour, without gravity, or above nothing."""
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), position=(0, 0, 0.5))

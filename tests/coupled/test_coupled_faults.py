@@ -169,6 +169,9 @@ def test_a_body_beside_matter_that_falls_through_the_floor_gets_a_warning_and_on
     simulation([ball()])
     with pytest.warns(UserWarning, match=r"RigidBody 'ball' falls through Obstacle 'floor', .* contacts=\[wb\.Contact"):
         simulation([dataclasses.replace(ball(), position=(-0.05, 0.03, 0.08))])
+    above = dataclasses.replace(ball(), name="above", position=(0.03, 0.03, 0.2))
+    with pytest.warns(UserWarning, match="'above' falls through RigidBody 'ball', because no Contact names both"):
+        simulation([ball(), above])
 
 
 def test_a_robot_leaves_the_grid_and_comes_back():

@@ -30,8 +30,8 @@ from warpbots.scene import (
 from warpbots.scene.motion_checks import moves
 
 __all__ = [
-    "COUPLED", "COUPLED_SPRINGS", "EMBEDDED", "IN_MATTER", "SOLVERS", "depth_in", "is_bone", "is_in", "lacking",
-    "moving_constraints", "moving_obstacles", "remedy", "takers",
+    "COUPLED", "COUPLED_SPRINGS", "EMBEDDED", "IN_MATTER", "SOLVERS", "depth_in", "immovable", "is_bone", "is_in",
+    "lacking", "moving_constraints", "moving_obstacles", "remedy", "takers",
 ]  # fmt: skip
 
 MPM, SPRINGS, PROJECTIVE, ARTICULATED = "MPM", "MassSpring", "ProjectiveDynamics", "Articulated"
@@ -96,6 +96,18 @@ def depth_in(bone: RigidBody, body: SoftBody) -> float:
 def is_in(bone: RigidBody, body: SoftBody, share: float = _TOUCHING) -> bool:
     """Whether part of a rigid body is in a soft body, by more than a `share` of the largest extent of the former."""
     return depth_in(bone, body) > share * float(np.ptp(bone.bounds, axis=0).max())
+
+
+def immovable(scene: Scene) -> np.ndarray:
+    """Which rigid bodies cannot move, because joints without freedom connect them with the world, shape (n,), bool."""
+    tied = {j.child: j.parent for j in scene.joints if not j.freedom}
+    found = np.zeros(len(scene.rigid), dtype=bool)
+    for k, body in enumerate(scene.rigid):
+        name = body.name
+        while name in tied:
+            name = tied[name]
+        found[k] = name is None
+    return found
 
 
 def is_bone(scene: Scene, body: RigidBody) -> bool:

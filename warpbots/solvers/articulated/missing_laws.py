@@ -1,15 +1,18 @@
-"""A warning about rigid bodies that fall through an obstacle because no law of contact names both."""
+"""A warning about rigid bodies that fall through what is below them because no law of contact names both."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Obstacle, RigidBody, Scene, Servo, SoftBody, Torque
 from warpbots.scene.motion_checks import changes_place
-from warpbots.solvers.scene_parts import is_in
+from warpbots.solvers.scene_parts import immovable, is_in
 
 __all__ = ["missing_law"]
+
+Solid = Obstacle | SoftBody | RigidBody
+"""What a body can land on."""
 
 _STRIKES = 1e-4
 """Distance at which a falling point counts as having reached a solid [m]."""
@@ -22,10 +25,11 @@ _FAR = 100.0
 
 
 def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
-    """A warning that names a body that nothing holds above an obstacle, and the line that adds the law; None without.
+    """A warning that names a body that nothing holds above a solid, and the line that adds the law; None without.
 
-    Only bodies that fall for certain are named: no joint connects them to the world, no law makes them touch an
-    obstacle or bodies that are not connected to them, no matter is bound to them, and there is none below them.
+    Only bodies that fall for certain are named. No joint connects them to the world, no matter is bound to them, and
+    none is below them. They fall through an obstacle if no law makes them touch an obstacle or bodies that are not
+    connected to them. A loose body falls through a rigid body at rest below it if no law names both.
 
     Args:
         scene: Scene of rigid bodies.
@@ -33,23 +37,54 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
     """
     if not np.any(scene.gravity):
         return None
-    falls = []
-    for tree in _floating(scene):
-        bound = any(is_in(body, soft) for body in tree if body.shape is not None for soft in matter)
-        if not (bound or _touches(scene, tree)):
-            landed = [(*_landing(scene, body, matter), body) for body in tree if body.shape is not None]
+    obstacles = [o for o in scene.obstacles if not changes_place(o, scene.actuators)]
+    floating = [tree for tree in _floating(scene) if not _bound(tree, matter)]
+    falls: dict[str, tuple[float, RigidBody, Solid]] = {}
+    for tree in floating:
+        if not _touches(scene, tree):
+            landed = [(*_landing(scene, body, [*matter, *obstacles]), body) for body in tree if body.shape is not None]
             if all(solid is None or isinstance(solid, Obstacle) for _, solid, _ in landed):
-                falls += [(way, solid, body) for way, solid, body in landed if solid is not None]
+                falls |= {body.name: (way, body, solid) for way, solid, body in landed if solid is not None}
+    loose = [tree[0] for tree in floating if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
+    resting = [body for body in loose if _rests(scene, body, matter)]
+    resting += [b for b, fixed in zip(scene.rigid, immovable(scene), strict=True) if fixed and b.shape is not None]
+    for body in loose:
+        others = [b for b in resting if b is not body]
+        way, solid = _landing(scene, body, [*matter, *obstacles, *others])
+        if isinstance(solid, RigidBody) and not _names_both(scene, body, solid):
+            falls[body.name] = way, body, solid
     if not falls:
         return None
-    _, obstacle, body = min(falls, key=lambda each: each[0])
+    _, body, solid = min(falls.values(), key=lambda each: each[0])
     more = f", and {len(falls) - 1} more bodies likewise" if len(falls) > 1 else ""
     points = "" if body.points else ", and the body points, such as RigidBody(..., points=32)"
     return (
-        f"RigidBody {body.name!r} falls through Obstacle {obstacle.name!r}, because no Contact names both{more}; give "
-        f"the scene contacts=[wb.Contact({body.name!r}, {obstacle.name!r}, 1e8, 1e9, friction=0.5, viscosity=1e7)]"
-        f"{points}"
+        f"RigidBody {body.name!r} falls through {type(solid).__name__} {solid.name!r}, because no Contact names both"
+        f"{more}; give the scene "
+        f"contacts=[wb.Contact({body.name!r}, {solid.name!r}, 1e8, 1e9, friction=0.5, viscosity=1e7)]{points}"
     )
+
+
+def _bound(tree: list[RigidBody], matter: tuple[SoftBody, ...]) -> bool:
+    """Whether matter is bound to one of the bodies."""
+    return any(is_in(body, soft) for body in tree if body.shape is not None for soft in matter)
+
+
+def _starts_at_rest(scene: Scene, body: RigidBody) -> bool:
+    """Whether a loose body with a shape starts without velocity, so that it falls straight down."""
+    own = (j for j in scene.joints if j.child == body.name)
+    return body.shape is not None and not any(np.any(j.start_velocity) for j in own)
+
+
+def _rests(scene: Scene, body: RigidBody, matter: tuple[SoftBody, ...]) -> bool:
+    """Whether a loose body comes to rest on matter, or on what a law makes it touch."""
+    return _touches(scene, [body]) or isinstance(_landing(scene, body, matter)[1], SoftBody)
+
+
+def _names_both(scene: Scene, first: RigidBody, second: RigidBody) -> bool:
+    """Whether a law names two bodies."""
+    a, b = _names([first]), _names([second])
+    return any((c.points in a and c.solid in b) or (c.points in b and c.solid in a) for c in scene.laws)
 
 
 def _floating(scene: Scene) -> list[list[RigidBody]]:
@@ -78,16 +113,15 @@ def _names(bodies: Iterable[RigidBody]) -> set[str]:
     return {name for b in bodies for name in (b.name, b.surface) if name is not None}
 
 
-def _landing(scene: Scene, body: RigidBody, matter: tuple[SoftBody, ...]) -> tuple[float, Obstacle | SoftBody | None]:
+def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
     """Length of the fall of the middle of a body [m], and the solid on which it lands; infinity and None without one.
 
-    The solids are obstacles that do not move, and soft bodies. A body that starts in a solid does not land.
+    A body that starts in a solid does not land.
     """
-    solids = [*matter, *(o for o in scene.obstacles if not changes_place(o, scene.actuators))]
     x = np.mean(body.bounds, axis=0)
     down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity), 0.0
     for _ in range(_STEPS):
-        distances = [float(signed_distance(s.shape, (x + way * down)[None])[0]) for s in solids]
+        distances = [_distance(solid, x + way * down) for solid in solids]
         least = min(distances, default=np.inf)
         if least < _STRIKES:
             return (way, solids[int(np.argmin(distances))]) if way > 0.0 else (np.inf, None)
@@ -95,3 +129,10 @@ def _landing(scene: Scene, body: RigidBody, matter: tuple[SoftBody, ...]) -> tup
         if way > _FAR:
             break
     return np.inf, None
+
+
+def _distance(solid: Solid, x: np.ndarray) -> float:
+    """Distance of a point from the surface of a solid [m]."""
+    if isinstance(solid, RigidBody):
+        x = (x - np.array(solid.position)) @ np.array(solid.rotation)
+    return float(signed_distance(solid.shape, x[None])[0])

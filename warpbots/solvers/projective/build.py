@@ -25,7 +25,6 @@ from warpbots.solvers.projective.connected import components_of
 from warpbots.solvers.projective.contact.bone_surface import (
     BoneSurfaces,
     bone_surfaces_of,
-    immovable,
     refuse_penetration,
 )
 from warpbots.solvers.projective.contact.contact_laws import friction_alone, laws_of_pairs, unnamed_obstacles
@@ -49,6 +48,7 @@ from warpbots.solvers.projective.start_overlaps import SAMPLES, refuse_overlap, 
 from warpbots.solvers.projective.stiff_bending import warn_of_stiff_bending
 from warpbots.solvers.projective.topology import MeshTopology, ProjectiveSizes
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
+from warpbots.solvers.scene_parts import immovable
 from warpbots.solvers.scene_support import refuse_copies
 from warpbots.user_warning import warn_user
 

@@ -33,7 +33,7 @@ from warpbots.solvers.parameters import (
     TORQUE,
 )
 from warpbots.solvers.places import Places, element_places
-from warpbots.solvers.projective.contact.bone_surface import body_of, immovable, never_in_contact
+from warpbots.solvers.projective.contact.bone_surface import body_of, never_in_contact
 from warpbots.solvers.projective.contact.contact_laws import laws_of_pairs
 from warpbots.solvers.projective.contact.node_contact import APART, ObstacleArrays
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE, MARGIN, PairArrays
@@ -49,6 +49,7 @@ from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
 from warpbots.solvers.projective.wrenches import Receivers
 from warpbots.solvers.records import with_friction, with_materials
+from warpbots.solvers.scene_parts import immovable
 
 __all__ = ["SKELETON", "ProjectiveModel"]
 

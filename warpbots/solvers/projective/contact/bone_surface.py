@@ -18,6 +18,7 @@ from warpbots.meshing.self_intersection import crossings
 from warpbots.scene import RigidBody, Scene, SceneError, SoftBody, bars_of, sheets_of, unnamed_pairs, whole_bodies
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.solvers.projective.contact.contact_laws import names_both
+from warpbots.solvers.scene_parts import immovable
 
 __all__ = [
     "BARE",
@@ -25,7 +26,6 @@ __all__ = [
     "body_of",
     "bone_surfaces_of",
     "distance_to_body",
-    "immovable",
     "never_in_contact",
     "posed_surface",
     "refuse_penetration",
@@ -154,18 +154,6 @@ def posed_surface(bone: RigidBody, cell_size: float) -> tuple[np.ndarray, np.nda
     except SceneError as fault:
         raise SceneError(f"RigidBody {bone.name!r}: {fault}") from None
     return x @ np.array(bone.rotation).T + np.array(bone.position), faces
-
-
-def immovable(scene: Scene) -> np.ndarray:
-    """Which rigid bodies cannot move, because joints without freedom connect them with the world, shape (n,), bool."""
-    tied = {j.child: j.parent for j in scene.joints if not j.freedom}
-    found = np.zeros(len(scene.rigid), dtype=bool)
-    for k, body in enumerate(scene.rigid):
-        name = body.name
-        while name in tied:
-            name = tied[name]
-        found[k] = name is None
-    return found
 
 
 def never_in_contact(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarray:
