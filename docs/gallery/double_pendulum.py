@@ -17,5 +17,6 @@ sim = wb.Simulation(wb.Scene([upper, lower], joints=[shoulder, elbow]), wb.Artic
 start = torch.tensor([2.5, 0.0], dtype=torch.float64) + 1e-4 * torch.linspace(0, 1, 8, dtype=torch.float64)[:, None]
 motion = sim.rollout(None, steps=400, state=sim.state(q=start), observe=lambda s: s.q[:, 1])
 spread = motion.observation.std(dim=0).rad2deg()
-print(f"elbows apart by {spread[99]:.2g} degrees after 2 s, {spread[299]:.2g} after 6 s")
+for steps in (motion.steps // 4, motion.steps):
+    print(f"after {steps * sim.dt:.0f} s the elbows are {spread[steps - 1]:.2g} degrees apart")
 wb.view.film_strip(motion, 8).save("double_pendulum.png")

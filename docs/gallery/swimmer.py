@@ -1,7 +1,7 @@
 """A fish that swims.
 
 Muscles along both sides contract in turn, in a wave from head to tail; the fluid drags on every face and pushes back.
-A few linear tetrahedra across are too stiff in bending; quadratic ones are not, but take 15 times as long.
+A few linear tetrahedra across are too stiff in bending; quadratic ones are not, but take 30 times as long.
 """
 
 import numpy as np
@@ -12,8 +12,8 @@ import warpbots as wb
 
 ball = trimesh.creation.icosphere(subdivisions=4)
 x, y, z = ball.vertices.T
-tail = np.clip(-0.45 - x, 0.0, 0.55)  # where the body is slender and the fin is tall
-outline = np.stack([0.2 + 0.2 * x, y * (0.032 - 0.02 * tail), z * (0.055 - 0.07 * np.clip(-x, 0, 0.5) + 0.5 * tail)], 1)
+tail = np.clip(-0.45 - x, 0.0, 0.55)  # from the fin to the trunk
+outline = np.stack([0.2 + 0.2 * x, y * 0.025, z * (0.05 + 0.2 * tail)], axis=1)
 parts = {
     f"{side} {k}": wb.shapes.Box((0.1 * k, min(y, 0.0), -0.2), (0.1 * k + 0.1, max(y, 0.0), 0.2))
     for k in (1, 2, 3) for side, y in (("left", 0.1), ("right", -0.1))
