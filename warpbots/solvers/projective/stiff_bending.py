@@ -7,7 +7,7 @@ thickness t is too large by the fraction
 
 with the sizes of the elements l along the part and h through the part (`warpbots.meshing.elements_across`): 2.5 / n^2
 with n cubes across. The constants come from cantilevers, and hold within a quarter for any Poisson's ratio up to 0.49
-(docs/design/projective.md).
+(docs/design/projective-elements.md).
 """
 
 from typing import NamedTuple

@@ -16,7 +16,7 @@ the contact joins S, and the equations are solved again; so the end obeys the la
 slide or open than S has room for, or where S has no solution, all contacts are swept. A factor is kept until an entry
 of its matrix changes; results do not depend on what has been kept.
 
-Sweeps need hundreds of passes here, as all contacts share the few displacements y (`docs/design/projective.md`).
+Sweeps need hundreds of passes here, as all contacts share the few displacements y (`docs/design/projective-bones.md`).
 """
 
 import warp as wp
