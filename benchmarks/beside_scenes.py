@@ -80,6 +80,23 @@ def clocked(intervals: int, channels: int, dt: float, period: float, waves: int 
     return lambda unknowns: torch.tanh(signals.double() @ unknowns.T), (channels, waves + 1)
 
 
+def walking(sim: wb.Simulation, intervals: int) -> dict:
+    """Fields of an experiment in which a robot with four channels learns to walk far along x."""
+    controls, shape = clocked(intervals, 4, sim.dt, 0.25)
+    start = sim.center_of_mass(sim.state())[0, 0].item()
+    return {
+        "sim": sim,
+        "loss": lambda motion: start - sim.center_of_mass(motion.final)[0, 0],
+        "observe": lambda state: state.position.flatten(1),
+        "units": (1e3, "mm"),
+        "controls": controls,
+        "shape": shape,
+        "spread": 0.3,
+        "centre": 0.0,
+        "rate": 0.05,
+    }
+
+
 def walker() -> Experiment:
     """The walker of the tutorials under MPM: distance in 1 s."""
     interval, substeps, dx, intervals = 5e-3, 5, 1 / 80, sized(200, 20)
@@ -91,18 +108,8 @@ def walker() -> Experiment:
         low, high = region.bounds
         channel[np.all((matter.position > low) & (matter.position < high), axis=1)] = c
     material = scene.bodies[0].material
-    controls, shape = clocked(intervals, 4, interval, 0.25)
-    start = sim.center_of_mass(sim.state())[0, 0].item()
     return Experiment(
-        sim=sim,
-        loss=lambda motion: start - sim.center_of_mass(motion.final)[0, 0],
-        observe=lambda state: state.position.flatten(1),
-        units=(1e3, "mm"),
-        controls=controls,
-        shape=shape,
-        spread=0.3,
-        centre=0.0,
-        rate=0.05,
+        **walking(sim, intervals),
         episodes=sized(40, 1),
         script="taichi_walker.py",
         install="pip install taichi",
@@ -134,18 +141,8 @@ def robot(contact: bool = True) -> Experiment:
     gain = np.zeros((len(made.ends), 4))
     gain[made.drive[:, 0].astype(int), made.drive[:, 1].astype(int)] = made.drive[:, 2]
     sole = made.position[:, 2] < 0.5 * spacing
-    controls, shape = clocked(intervals, 4, interval, 0.25)
-    start = sim.center_of_mass(sim.state())[0, 0].item()
     return Experiment(
-        sim=sim,
-        loss=lambda motion: start - sim.center_of_mass(motion.final)[0, 0],
-        observe=lambda state: state.position.flatten(1),
-        units=(1e3, "mm"),
-        controls=controls,
-        shape=shape,
-        spread=0.3,
-        centre=0.0,
-        rate=0.05,
+        **walking(sim, intervals),
         episodes=sized(20, 1),
         script="newton_robot.py",
         install="pip install newton",

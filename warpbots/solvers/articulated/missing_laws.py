@@ -13,6 +13,8 @@ __all__ = ["missing_law"]
 
 Solid = Obstacle | SoftBody | RigidBody
 """What a body can land on."""
+Falls = dict[str, tuple[float, RigidBody, Solid]]
+"""Length of the fall [m], body and solid, by the name of the body."""
 
 _STRIKES = 1e-4
 """Distance at which a falling point counts as having reached a solid [m]."""
@@ -39,20 +41,7 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
         return None
     obstacles = [o for o in scene.obstacles if not changes_place(o, scene.actuators)]
     floating = [tree for tree in _floating(scene) if not _bound(tree, matter)]
-    falls: dict[str, tuple[float, RigidBody, Solid]] = {}
-    for tree in floating:
-        if not _touches(scene, tree):
-            landed = [(*_landing(scene, body, [*matter, *obstacles]), body) for body in tree if body.shape is not None]
-            if all(solid is None or isinstance(solid, Obstacle) for _, solid, _ in landed):
-                falls |= {body.name: (way, body, solid) for way, solid, body in landed if solid is not None}
-    loose = [tree[0] for tree in floating if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
-    resting = [body for body in loose if _rests(scene, body, matter)]
-    resting += [b for b, fixed in zip(scene.rigid, immovable(scene), strict=True) if fixed and b.shape is not None]
-    for body in loose:
-        others = [b for b in resting if b is not body]
-        way, solid = _landing(scene, body, [*matter, *obstacles, *others])
-        if isinstance(solid, RigidBody) and not _names_both(scene, body, solid):
-            falls[body.name] = way, body, solid
+    falls = _through_obstacles(scene, floating, matter, obstacles) | _through_bodies(scene, floating, matter, obstacles)
     if not falls:
         return None
     _, body, solid = min(falls.values(), key=lambda each: each[0])
@@ -63,6 +52,45 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
         f"{more}; give the scene "
         f"contacts=[wb.Contact({body.name!r}, {solid.name!r}, 1e8, 1e9, friction=0.5, viscosity=1e7)]{points}"
     )
+
+
+def _through_obstacles(
+    scene: Scene, floating: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
+) -> Falls:
+    """Bodies of trees that nothing holds above an obstacle."""
+    falls: Falls = {}
+    for tree in floating:
+        if not _touches(scene, tree):
+            landed = [(*_landing(scene, body, [*matter, *obstacles]), body) for body in tree if body.shape is not None]
+            if all(solid is None or isinstance(solid, Obstacle) for _, solid, _ in landed):
+                falls |= {body.name: (way, body, solid) for way, solid, body in landed if solid is not None}
+    return falls
+
+
+def _through_bodies(
+    scene: Scene, floating: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
+) -> Falls:
+    """Loose bodies above a rigid body that is fixed, or loose and at rest, and that no law names with them."""
+    loose = [tree[0] for tree in floating if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
+    fixed = [b for b, still in zip(scene.rigid, immovable(scene), strict=True) if still and b.shape is not None]
+    solids, falls = [*loose, *fixed], Falls()
+    for body, under in zip(loose, _are_under(scene, solids, loose), strict=True):
+        below = [int(k) for k in np.flatnonzero(under) if solids[k] is not body]
+        resting = [solids[k] for k in below if k >= len(loose) or _rests(scene, solids[k], matter)]
+        if resting:
+            way, solid = _landing(scene, body, [*matter, *obstacles, *resting])
+            if isinstance(solid, RigidBody) and not _names_both(scene, body, solid):
+                falls[body.name] = way, body, solid
+    return falls
+
+
+def _are_under(scene: Scene, solids: list[RigidBody], bodies: list[RigidBody]) -> np.ndarray:
+    """Whether the middle of a falling body passes through the ball around a solid, shape (bodies, solids), bool."""
+    low, high = np.reshape([b.bounds for b in solids], (-1, 2, 3)).swapaxes(0, 1)
+    way = (low + high) / 2.0 - np.reshape([np.mean(b.bounds, axis=0) for b in bodies], (-1, 1, 3))
+    down = np.array(scene.gravity) / np.linalg.norm(scene.gravity)
+    ahead, radius = way @ down, np.linalg.norm(high - low, axis=1) / 2.0
+    return (ahead > -radius) & (np.linalg.norm(way - ahead[..., None] * down, axis=2) < radius)
 
 
 def _bound(tree: list[RigidBody], matter: tuple[SoftBody, ...]) -> bool:
