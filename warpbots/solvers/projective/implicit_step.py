@@ -27,13 +27,15 @@ __all__ = ["implicit_step"]
 _NEWTON_STEPS = 10
 """Newton steps that an iteration may take."""
 _NEAR = 1e-3
-"""Correction at which Newton steps begin, and at which they estimate the error of later points [mean edges]."""
+"""Correction at which Newton steps begin [mean edges]."""
 _NEAR_WITH_FACTOR = 0.1
 """The same for solids with a direct solver; sheets are too often near a saddle point, to which early steps lead."""
+_EARLY = 1e-2
+"""Correction above which a Newton step is early: terms of second order may exceed a tolerance of 1e-5 [mean edges]."""
 _FORCING = 1e-4
 """Relative residual at which the linear solve of a Newton step ends."""
 _EARLY_FORCING = 1e-3
-"""The same for a Newton step that begins at a correction above `_NEAR`; another step follows it."""
+"""The same for an early Newton step; another step follows it."""
 
 
 def implicit_step(
@@ -99,7 +101,7 @@ def implicit_step(
     newton_steps = _NEWTON_STEPS if second.symmetric else 0
     needed = 0 if second.iterative else 1  # corrections of stiff cells say nothing of the error in soft ones
     near = _NEAR if second.iterative else _NEAR_WITH_FACTOR
-    enough = criterion(tolerance, limit, True, newton_steps, needed, near, near_thin=_NEAR, telling=_NEAR)
+    enough = criterion(tolerance, limit, True, newton_steps, needed, near, near_thin=_NEAR, telling=_EARLY)
     energy = Objective(workspace.residual, sizes.nodes) if second.symmetric and matrix.normals.count else None
 
     def iterate() -> None:
@@ -119,7 +121,7 @@ def implicit_step(
         contact.detection.ask(z)
 
     def newton() -> None:
-        inputs = [it.islands, *(wp.float64(a) for a in (_NEAR, _EARLY_FORCING, _FORCING)), progress]
+        inputs = [it.islands, *(wp.float64(a) for a in (_EARLY, _EARLY_FORCING, _FORCING)), progress]
         launch(forcing_kernel, it.units, inputs, [workspace.forcing], device)
         second.solve(progress.waiting, workspace.residual, f, workspace.forcing, limit)
         take_newton_steps(it, workspace.krylov, newton_steps)
