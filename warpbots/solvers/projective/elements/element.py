@@ -10,12 +10,14 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import NODE, real, vector
+from warpbots.numerics.simd import add, fetch
 
 __all__ = [
     "Kind",
     "Place",
     "Point",
     "add_block",
+    "add_column",
     "at",
     "corner",
     "element",
@@ -246,8 +248,14 @@ def span(place: Place, x: wp.array[_vec], u: wp.array[NODE], w: int, i: int, k: 
 @wp.func
 def add_block(place: Place, w: int, p: int, b: int, t: _vec, block: wp.array[NODE]):
     """Add `t` to column b of the block of corner pair p; only the thread of their element writes this block."""
+    add_column(place, w, p, b, NODE(t[0], t[1], t[2], real(0.0)), block)
+
+
+@wp.func
+def add_column(place: Place, w: int, p: int, b: int, t: NODE, block: wp.array[NODE]):
+    """`add_block` with `t` as a node, whose fourth component is unused."""
     n = 3 * (w * place.pairs + place.pair + p) + b
-    block[n] = block[n] + NODE(t[0], t[1], t[2], real(0.0))
+    block[n] = add(fetch(block, n), t)
 
 
 def pairs(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

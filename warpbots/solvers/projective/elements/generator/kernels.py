@@ -6,7 +6,8 @@ import warp as wp
 
 from warpbots.actuation_laws import ActivationArrays
 from warpbots.numerics import NODE, matrix, real, vector
-from warpbots.solvers.projective.elements.element import add_block, corner, row
+from warpbots.numerics.simd import multiply_add, scale
+from warpbots.solvers.projective.elements.element import add_column, corner, row
 from warpbots.solvers.projective.elements.generator.energy import Energy, Response, derivative_of
 from warpbots.solvers.projective.elements.generator.family import Family, point_of_quadrature, rows
 from warpbots.solvers.projective.islands import Islands, island_of
@@ -80,7 +81,7 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
     constants, change, (_, point, differential) = (
         response.constants, response.change, derivative_of(energy, family.columns),
     )  # fmt: skip
-    m, mat, stack = family.columns, family.deformation_gradient, rows(3 * family.columns, family.columns)
+    m, mat, columns, stack = family.columns, family.deformation_gradient, rows(family.columns, 4), rows(family.columns**2, 4)
     module = family.module(energy.name, response.name, "stiffness")
     # Copies of blocks take long to compile. Warp replays no loop in a backward pass, which this module has not.
     wp.set_module_options({"max_unroll": 3}, module)
@@ -111,20 +112,25 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
             F = deformed(elements.place, elements.node[e], G, x, u, w)
             p = point(F, c.k, c.s)
             for b in range(3):
-                A = stack()  # V dP(e_b e_d^T) for all d, below one another
+                A = stack()  # columns of V dP(e_b e_d^T) for all d, below one another
                 for d in range(m):
                     dF = mat()
                     dF[b, d] = real(1.0)
                     dP = change(own, activation, control, w, e, differential(p, dF), dF, F, c, q)
-                    for r in range(3):
-                        A[3 * d + r] = elements.volume[q] * dP[r]
+                    for j in range(m):
+                        A[m * d + j] = scale(elements.volume[q], NODE(dP[0, j], dP[1, j], dP[2, j], real(0.0)))
                 for k in range(nodes):
-                    a = A @ G[k]
+                    a = columns()  # V dP(e_b e_d^T) G_k for all d, below one another
+                    for d in range(m):
+                        a_d = NODE()
+                        for j in range(m):
+                            a_d = multiply_add(a_d, G[k, j], A[m * d + j])
+                        a[d] = a_d
                     for l in range(nodes):
-                        t = _vec()
+                        t = NODE()
                         for d in range(m):
-                            t += G[l, d] * _vec(a[3 * d], a[3 * d + 1], a[3 * d + 2])
-                        add_block(own.place, w, nodes * (nodes * e + k) + l, b, t, block_out)
+                            t = multiply_add(t, G[l, d], a[d])
+                        add_column(own.place, w, nodes * (nodes * e + k) + l, b, t, block_out)
 
     return stiffness
 
