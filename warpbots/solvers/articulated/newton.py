@@ -41,7 +41,7 @@ __all__ = ["Factors", "Options", "Report", "newton_kernel"]
 wp.set_module_options(
     {
         "cpu_compiler_flags": "-march=native -mllvm=-inline-threshold=300000"
-        " -mllvm=-inline-cold-callsite-threshold=300000 -mllvm=-slp-recursion-max-depth=4"
+        " -mllvm=-inline-cold-callsite-threshold=300000 -mllvm=-slp-recursion-max-depth=4 -ffp-contract=fast"
     }
 )
 
