@@ -45,8 +45,8 @@ def diagnosis(
     w, whole = int(np.flatnonzero(lost)[0]), dt
     if model.may_close and (impossible := _met(model, before, w, dt) or _buried(model, before, w, dt)):
         return impossible
-    if halvings := int(model.workspace.clock.level.numpy()[w]):
-        dt, before = whole / 2**halvings, model.workspace.last_start()
+    if halvings := int(model.workspace.shorter.clock.level.numpy()[w]):
+        dt, before = whole / 2**halvings, model.workspace.shorter.last_start()
     tried = f", and parts of {dt:.3g} s were tried" if halvings else ""
     matrix = model.matrices.of(dt)
     progress = matrix.iteration.progress

@@ -58,7 +58,7 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
     Raises:
         RuntimeError: No step of this length has run, or an adjoint has run since.
     """
-    workspace, topology, clock = model.workspace, model.topology, model.workspace.clock
+    workspace, topology, clock = model.workspace, model.topology, model.workspace.shorter.clock
     iterations, level = clock.iterations.numpy().copy(), clock.level.numpy()
     if workspace.stepped.numpy()[0] != 1 or not model.matrices.has(dt):
         raise RuntimeError(

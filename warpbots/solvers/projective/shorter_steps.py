@@ -58,11 +58,12 @@ class ShorterSteps:
         """
         self._model, self._state, self._control, self._out, self._dt = model, state, control, state_out, dt
         self._solver, self._halvings = solver, solver.max_halvings
-        self._clock, self._device = model.workspace.clock, model.device
-        self._islands, self._boxes = model.matrices.islands, model.workspace.boxes
-        self._nodes, self._members = model.topology.sizes.nodes, model.workspace.members
+        workspace = model.workspace.shorter
+        self._clock, self._device = workspace.clock, model.device
+        self._islands, self._boxes = model.matrices.islands, workspace.boxes
+        self._nodes, self._members = model.topology.sizes.nodes, workspace.members
         self._bounded = self._islands.count > 1 and model.topology.sizes.capacity > 0
-        self._taken = model.workspace.taken(state_out)
+        self._taken = workspace.taken(state_out)
 
     def _each(self, kernel: wp.Kernel, inputs: list, outputs: list) -> None:
         launch(kernel, self._model.worlds, inputs, outputs, self._device)
@@ -125,7 +126,7 @@ class ShorterSteps:
         return matrix.iteration.progress, matrix.compliance.missing, self._model.workspace.contact.search.outgrown
 
     def _take_shorter(self) -> None:
-        here, there, _ = self._model.workspace.scratch(self._state, gradient=False)
+        here, there, _ = self._model.workspace.shorter.scratch(self._state, gradient=False)
         self._each_component(halved_components.choose_members_kernel, [self._islands], [self._clock])
         if self._bounded:
             ends = [a.flatten() for a in (self._state.position, self._state.velocity, self._out.position)]
@@ -236,16 +237,16 @@ class ShorterSteps:
 
     def _saved(self) -> list[wp.array]:
         """Buffer for the end of the step and its gradient."""
-        return self._model.workspace.scratch(self._state, gradient=True)[2].motion()
+        return self._model.workspace.shorter.scratch(self._state, gradient=True)[2].motion()
 
     def _go_back(self) -> None:
         """Pass gradients of halved worlds back through shorter steps, and of lost worlds straight to the start."""
         clock, workspace, out, saved = self._clock, self._model.workspace, self._out.motion(), self._saved()
-        here, there, _ = workspace.scratch(self._state, gradient=True)
+        here, there, _ = workspace.shorter.scratch(self._state, gradient=True)
         self._recall()
-        path, resting = workspace.path(self._state, self._halvings), self._members[-1]
         end = workspace.end(there)
         ends = [] if end is None else end.arrays()
+        path, resting = workspace.shorter.path(self._state, self._halvings, ends), self._members[-1]
 
         def keep(level: int) -> None:
             store_rows(clock.took, clock.before, [clock.taken, *ends], path.steps)

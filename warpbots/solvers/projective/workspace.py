@@ -17,15 +17,14 @@ from warpbots.solvers.projective.contact_workspace import ContactWorkspace
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.gas_stiffness import GasArrays
 from warpbots.solvers.projective.elements.nodes import NodeArrays
-from warpbots.solvers.projective.halved_components import Boxes
 from warpbots.solvers.projective.iterate.coupled_cholesky import CoupledArrays, coupled_arrays
 from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, krylov
 from warpbots.solvers.projective.lost_gradients import GradientLoss, gradient_loss
-from warpbots.solvers.projective.step_clock import StepClock, step_clock
+from warpbots.solvers.projective.shorter_steps_workspace import ShorterStepsWorkspace
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.solver import State
 
-__all__ = ["StepEnd", "StepPath", "Taken", "ProjectiveWorkspace"]
+__all__ = ["ProjectiveWorkspace", "StepEnd"]
 
 _PARTS = 256
 """Number of parts of a maximum on a device with many threads, a power of two."""
@@ -65,34 +64,6 @@ class StepEnd:
     def pairs(self, search: SurfaceSearch) -> list[tuple[wp.array, wp.array]]:
         """The arrays of the pairs, each with the array of `search` of which it is a copy."""
         return [(getattr(self, name), getattr(search, name)) for name in PAIRS]
-
-
-@dataclasses.dataclass(frozen=True)
-class Taken:
-    """How a step was taken, as its adjoint needs it.
-
-    Attributes:
-        outcome: Outcome of the step, see `StepClock`, shape (worlds,).
-        unusual: Number of worlds that were halved or lost, shape (1,).
-        members: 1 for a component that was halved or lost, shape (worlds * components,).
-    """
-
-    outcome: wp.array
-    unusual: wp.array
-    members: wp.array
-
-
-@dataclasses.dataclass(frozen=True)
-class StepPath:
-    """All shorter steps that replaced one; each array has a slot for each shorter step.
-
-    Attributes:
-        states: Arrays of `ProjectiveState.motion` before each shorter step, and at the end.
-        steps: Levels of the shorter steps, shape (slots, worlds), and the arrays of `StepEnd` after each shorter step.
-    """
-
-    states: list[wp.array]
-    steps: list[wp.array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -335,9 +306,9 @@ class ProjectiveWorkspace:
         return BoneWorkspace(self.skeleton, self.topology.joint_blocks, bound, self.motors)
 
     @functools.cached_property
-    def clock(self) -> StepClock:
-        """Progress of worlds that take shorter steps."""
-        return step_clock(self.topology.sizes.worlds, len(self.topology.components), self.topology.device)
+    def shorter(self) -> ShorterStepsWorkspace:
+        """Arrays of shorter steps."""
+        return ShorterStepsWorkspace(self.topology)
 
     @functools.cached_property
     def closed(self) -> wp.array:
@@ -348,61 +319,6 @@ class ProjectiveWorkspace:
     def buried(self) -> wp.array:
         """A held node inside an obstacle at the end of the last step, else the number of nodes, shape (worlds,)."""
         return self._zeros(1, int)
-
-    @functools.cached_property
-    def boxes(self) -> Boxes:
-        """Boxes of components."""
-        boxes, count = Boxes(), len(self.topology.components)
-        boxes.lower, boxes.upper = (self._zeros(count, vector(3)) for _ in range(2))
-        return boxes
-
-    @functools.cached_property
-    def members(self) -> tuple[wp.array, ...]:
-        """1 for nodes, joint coordinates, joint velocities and worlds that take shorter steps; last, 1 for other nodes.
-
-        Five arrays; each has all worlds in one row.
-        """
-        counts = [component.size for component in self.topology.state_components]
-        return tuple(self._zeros(count, int) for count in (*counts, 1, counts[0]))
-
-    @functools.cached_property
-    def _shorter(self) -> dict:
-        return {}
-
-    def scratch(self, like: State, gradient: bool) -> list[State]:
-        """Three states with the shapes of `like`, with gradients or without, for shorter steps."""
-        if gradient not in self._shorter:
-            states = [like.mapped(lambda a: wp.zeros_like(a, requires_grad=gradient)) for _ in range(3)]
-            self._shorter[gradient] = states
-        return self._shorter[gradient]
-
-    def last_start(self) -> dict[str, np.ndarray]:
-        """Fields of the states in which the last shorter steps began, as NumPy arrays."""
-        return {name: array.numpy() for name, array in vars(self._shorter[False][0]).items()}
-
-    def path(self, like: State, halvings: int) -> StepPath:
-        """Storage for the shorter steps of a step with up to `halvings` halvings, for its adjoint."""
-        name, slots = f"path of {halvings}", 2**halvings
-        if name not in self._shorter:
-            end = self.end(self.scratch(like, gradient=True)[1])
-            self._shorter[name] = StepPath(
-                [_slots(slots + 1, array) for array in like.motion()],
-                [_slots(slots, self.clock.taken), *(_slots(slots, a) for a in (end.arrays() if end else []))],
-            )
-        return self._shorter[name]
-
-    @functools.cached_property
-    def _outcomes(self) -> AdjointCache:
-        return AdjointCache()
-
-    def taken(self, state_out: State) -> Taken | None:
-        """Record of how the step to `state_out` was taken, for its adjoint; None if there is no adjoint."""
-        if not state_out.position.requires_grad:
-            return None
-        return self._outcomes.of(
-            state_out,
-            lambda: Taken(*(wp.zeros_like(getattr(self.clock, name)) for name in ("outcome", "unusual", "members"))),
-        )
 
     @functools.cached_property
     def _kept(self) -> AdjointCache:
@@ -427,8 +343,3 @@ class ProjectiveWorkspace:
             return StepEnd(self._iterate(), *pairs, changes)
 
         return self._kept.of(state_out, make)
-
-
-def _slots(count: int, like: wp.array) -> wp.array:
-    """An array with room for `count` copies of `like`."""
-    return wp.zeros((count, *like.shape), dtype=like.dtype, device=like.device)

@@ -81,7 +81,8 @@ def stiffness_kernel(family: Family, energy: Energy, response: Response) -> wp.K
     constants, change, (_, point, differential) = (
         response.constants, response.change, derivative_of(energy, family.columns),
     )  # fmt: skip
-    m, mat, columns, stack = family.columns, family.deformation_gradient, rows(family.columns, 4), rows(family.columns**2, 4)
+    m, mat = family.columns, family.deformation_gradient
+    columns, stack = rows(m, 4), rows(m * m, 4)
     module = family.module(energy.name, response.name, "stiffness")
     # Copies of blocks take long to compile. Warp replays no loop in a backward pass, which this module has not.
     wp.set_module_options({"max_unroll": 3}, module)
