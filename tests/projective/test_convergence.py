@@ -101,13 +101,34 @@ def test_a_finger_that_hangs_down_is_found_from_rest():
 
 
 def test_only_newton_steps_that_estimate_no_error_are_solved_less_accurately():
-    """Those that begin at a correction above 1e-3 edges of their own island."""
+    """Those that begin at a correction above a bound, here 1e-3 edges of their own island."""
     islands, progress = Islands(), IterationState()
     islands.length = wp.array([0.1, 0.1, 0.2], dtype=wp.float64)
     progress.correction = wp.array([1.1e-4, 0.9e-4, 1.1e-4], dtype=wp.float64)
     forcing = wp.zeros(3, dtype=wp.float64)
     wp.launch(forcing_kernel, 3, [islands, 1e-3, 1e-3, 1e-4, progress], [forcing])
     np.testing.assert_array_equal(forcing.numpy(), [1e-3, 1e-4, 1e-4])
+
+
+@pytest.mark.skipif(not SINGLE, reason="of single precision")
+def test_a_bar_that_begins_to_sag_takes_two_newton_steps():
+    """The second step begins at 2e-3 edges, where it is solved accurately; a third one took a quarter of the time."""
+    body = SoftBody(
+        "bar",
+        Box((0, 0, 0), (0.32, 0.08, 0.08)),
+        Material(1e5, 0.3, 1000.0, "corotated"),
+        {"root": HalfSpace((1e-6, 0, 0), (1, 0, 0))},
+    )
+    scene = Scene((body,), constraints=(Constraint("root"),), gravity=(0.0, 0.0, -2 * G))
+    sim, exact = (
+        Simulation(scene, ProjectiveDynamics(0.016, tolerance=t, collisions=False), 0.01) for t in (None, 5e-7)
+    )
+    state = sim.state()
+    for _ in range(2):
+        true = exact.step(state, torch.zeros(0))
+        state = sim.step(state, torch.zeros(0))
+        assert sim.report().iterations[0] == 3
+        assert (state.position - true.position).abs().max() < 1e-5 * sim.model.matter.edge
 
 
 @pytest.mark.skipif(not SINGLE, reason="of single precision")
