@@ -33,8 +33,8 @@ def box_of(shape: S.Shape | None) -> tuple[np.ndarray, np.ndarray]:
     links.body_rotation = device_array(TURN[None], device, wp.mat33d)
     links.body_position = device_array(np.array([[1.0, 2.0, 3.0]]), device, vec3)
     solids, boxes = body_solids((body,), CELL, 0.0, device), body_boxes((body,), CELL, device)
-    outputs = [wp.zeros(1, dtype=t, device=device) for t in (wp.mat33d, vec3, vec3, vec3)]
-    wp.launch(place_solids_kernel, 1, [1, solids, boxes, links], outputs, device=device)
+    outputs = [wp.zeros(n, dtype=t, device=device) for n, t in ((1, wp.mat33d), (1, vec3), (2, vec3), (2, vec3))]
+    wp.launch(place_solids_kernel, (1, 1), [1, solids, boxes, 1, links], [*outputs, None], device=device)
     return outputs[2].numpy()[0], outputs[3].numpy()[0]
 
 

@@ -92,9 +92,9 @@ def repeat(body: _Body, times: int, left: wp.array) -> None:
     Args:
         body: Function that launches the same kernels with the same arguments at each call.
         times: Number of times.
-        left: Array for the number of times that are left in a replay, shape (1,), int.
+        left: Array for the number of times that are left, shape (1,), int.
     """
-    if times < 2 or not (left.device.is_cpu and left.device.is_capturing) or _slices.get() is not None:
+    if times < 2 or left.device.is_cuda or _slices.get() is not None:
         for _ in range(times):
             body()
         return
@@ -104,7 +104,7 @@ def repeat(body: _Body, times: int, left: wp.array) -> None:
         launch(count_kernel, 1, [], [left], left.device)
 
     left.fill_(times)
-    wp.capture_while(left, counted)
+    while_loop(left, counted)
 
 
 @wp.kernel(enable_backward=False)

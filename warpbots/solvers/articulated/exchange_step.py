@@ -10,7 +10,6 @@ from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.exchange import (
     center_kernel,
     impulse_kernel,
-    motion_gradients_kernel,
     point_gradients_kernel,
 )
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
@@ -65,45 +64,49 @@ class ExchangeStep:
 
     def find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
         """Write the impulses for the motion of the bodies at the end of the last stage of a step."""
-        launch_all(self._motion(model, stage), model.device)
-        inputs = [*self._moved(model), stage.c]
+        links = model.workspace.links
+        launch_all(poses(model, stage), model.device)
+        inputs = [
+            *_tree(model), model.design.center, self.points, links.twist, links.body_position, links.body_rotation,
+            stage.c,
+        ]  # fmt: skip
         launch_lanes(impulse_kernel, _size(model), LANES, inputs, [self.impulse], model.device)
 
     def adj_find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
-        """Adjoint of `find_impulses` by the stage; the gradients of the points follow in `adj_power`."""
-        workspace, steps = model.workspace, self._motion(model, stage)
+        """Adjoint of `find_impulses` by the stage, and the gradients of the points by the impulses alone."""
+        workspace, steps = model.workspace, [*poses(model, stage), self._centers(model)]
         clear_gradients(workspace.gradients())
         launch_all(steps, model.device)
-        inputs, outputs = (
-            [*self._moved(model), stage.c, self.impulse_adj],
-            [workspace.links.twist.grad, self.center.grad],
-        )
-        launch_lanes(motion_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
+        self._add_gradients(model, stage, self.impulse_adj, None)
         adjoints(steps, model.device)
 
     def adj_power(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
-        """Write the gradients of the points, and add the gradients of the virtual power of their impulses.
+        """Add the gradients of the virtual power of the impulses, after `adj_find_impulses`.
 
         The poses, twists and virtual twists of the bodies are in the workspace.
         """
-        workspace, centers = model.workspace, self._centers(model)
+        centers = self._centers(model)
         launch_all([centers], model.device)
-        inputs = [*self._moved(model), workspace.sweep, stage.c, self.impulse_adj]
-        outputs = [self.gradients, workspace.links.twist.grad, workspace.sweep.grad, self.center.grad]
-        launch_lanes(point_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
+        self._add_gradients(model, stage, None, model.workspace.sweep)
         adjoints([centers], model.device)
 
-    def _motion(self, model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
-        return [*poses(model, stage), self._centers(model)]
+    def _add_gradients(
+        self, model: ArticulatedModel, stage: ImplicitStage, impulse_adj: wp.array | None, sweep: wp.array | None
+    ) -> None:
+        twist, size = model.workspace.links.twist, _size(model)
+        inputs = [*_tree(model), self.points, twist, self.center, stage.c, impulse_adj, sweep]
+        outputs = [self.gradients, twist.grad, sweep.grad if sweep is not None else None, self.center.grad]
+        launch_lanes(point_gradients_kernel, size, LANES, inputs, outputs, model.device)
 
     def _centers(self, model: ArticulatedModel) -> Launch:
         links = model.workspace.links
         inputs = [model.design.center, links.body_position, links.body_rotation]
         return center_kernel, self.center.size, inputs, [self.center]
 
-    def _moved(self, model: ArticulatedModel) -> list:
-        tree = model.tree
-        return [tree.bodies, tree.elements, tree.element, self.points, model.workspace.links.twist, self.center]
+
+def _tree(model: ArticulatedModel) -> list:
+    """Numbers of bodies and of elements, and the element of each body; not the whole struct, which costs time."""
+    return [model.tree.bodies, model.tree.elements, model.tree.element]
 
 
 def _size(model: ArticulatedModel) -> tuple[int, int]:
