@@ -29,7 +29,6 @@ from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, l
 from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 
 __all__ = [
-    "center_kernel",
     "impulse_kernel",
     "differentiate_exchange",
     "point_gradients_kernel",
@@ -88,21 +87,6 @@ def constrain_tangent(w: vec3, n: vec3, condition: int, mu: scalar):
                 t = w_t / speed
                 C = (_ONE - share) * P + share * wp.outer(t, t) + mu * wp.outer(t, n)
     return C
-
-
-@wp.kernel
-def center_kernel(
-    # model
-    center: wp.array[vec3],
-    # work
-    position: wp.array[vec3],
-    rotation: wp.array[mat33],
-    # out
-    center_out: wp.array[vec3],
-):
-    """Write the centre of mass of each body."""
-    k = wp.tid()
-    center_out[k] = position[k] + rotation[k] @ center[k]
 
 
 @wp.func
@@ -243,10 +227,12 @@ def point_gradients_kernel(
     bodies: int,
     elements: int,
     element: wp.array[int],
+    center: wp.array[vec3],
     # work
     exchange: Exchange,
     twist: wp.array[Twist],
-    center: wp.array[vec3],
+    position: wp.array[vec3],
+    rotation: wp.array[mat33],
     c: wp.array[scalar],
     impulse_adj: wp.array[vec3],
     sweep: wp.array[Twist],
@@ -254,31 +240,34 @@ def point_gradients_kernel(
     gradients_out: ExchangeGradients,
     twist_adj_out: wp.array[Twist],
     sweep_adj_out: wp.array[Twist],
+    position_adj_out: wp.array[vec3],
+    rotation_adj_out: wp.array[mat33],
     center_adj_out: wp.array[vec3],
 ):
     """Write the gradients with respect to the points from those of the impulses; with `sweep`, add the virtual power's.
 
     The derivatives of the virtual power have `sweep` and no `impulse_adj`, those by the impulses no `sweep`. Gradients
-    of twists and virtual twists are added, those of the centres of mass are written.
+    of twists, virtual twists, poses and centres of mass are added; the last ones only if they are wanted.
     """
     w, b, lane = wp.tid()
     k = w * bodies + b
     e = w * elements + element[b]
     V = twist[e]
+    middle = position[k] + rotation[k] @ center[k]
     L = Twist()
     if sweep:
         L = sweep[e]
     V_total = Twist()
     L_total = Twist()
-    center_total = vec3()
+    middle_total = vec3()
     first = exchange.first[k]
     for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
         g = vec3()
         if impulse_adj:
             g = impulse_adj[i]
-        x_adj, m_adj, v_adj, n_adj, _condition, mu_adj, V_adj, place_adj, L_adj, _c, _g = wp.grad(exchange_power)(
+        x_adj, m_adj, v_adj, n_adj, _condition, mu_adj, V_adj, middle_adj, L_adj, _c, _g = wp.grad(exchange_power)(
             exchange.place[i], exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
-            exchange.friction[i], V, center[k], L, c[w], g,
+            exchange.friction[i], V, middle, L, c[w], g,
         )  # fmt: skip
         if sweep:
             x_adj += gradients_out.place[i]
@@ -293,12 +282,15 @@ def point_gradients_kernel(
         gradients_out.friction[i] = mu_adj
         V_total += V_adj
         L_total += L_adj
-        center_total += place_adj
+        middle_total += middle_adj
     V_total = _sum_of_twists(V_total)
     L_total = _sum_of_twists(L_total)
-    center_total = _sum(center_total)
+    middle_total = _sum(middle_total)
     if lane == 0:
         twist_adj_out[e] = twist_adj_out[e] + V_total
-        center_adj_out[k] = center_total
+        position_adj_out[k] = position_adj_out[k] + middle_total
+        rotation_adj_out[k] = rotation_adj_out[k] + wp.outer(middle_total, center[k])
+        if center_adj_out:
+            center_adj_out[k] = center_adj_out[k] + wp.transpose(rotation[k]) @ middle_total
         if sweep:
             sweep_adj_out[e] = sweep_adj_out[e] + L_total

@@ -5,10 +5,9 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import Launch, clear_gradients, launch_all, launch_lanes
+from warpbots.numerics import clear_gradients, launch_all, launch_lanes
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.exchange import (
-    center_kernel,
     impulse_kernel,
     point_gradients_kernel,
 )
@@ -41,7 +40,6 @@ class ExchangeStep:
             point from its place in the body [m], shape (n,).
         impulse: Impulse of each point on its body [N s], shape (n,).
         impulse_adj: Gradient with respect to the impulses, shape (n,).
-        center: Centre of mass of each body at the end of the step, with its gradient [m], shape (worlds * n_bodies,).
         gradients: Gradients with respect to the points.
     """
 
@@ -51,7 +49,6 @@ class ExchangeStep:
     distance: wp.array
     impulse: wp.array
     impulse_adj: wp.array
-    center: wp.array
     gradients: ExchangeGradients
 
     def work(self, model: ArticulatedModel) -> StepArrays:
@@ -64,18 +61,13 @@ class ExchangeStep:
 
     def find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
         """Write the impulses for the motion of the bodies at the end of the last stage of a step."""
-        links = model.workspace.links
         launch_all(poses(model, stage), model.device)
-        inputs = [
-            *_tree(model), model.design.center, self.points, links.twist, links.body_position, links.body_rotation,
-            stage.c,
-        ]  # fmt: skip
-        launch_lanes(impulse_kernel, _size(model), LANES, inputs, [self.impulse], model.device)
+        launch_lanes(impulse_kernel, _size(model), LANES, self._moved(model, stage), [self.impulse], model.device)
 
     def adj_find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
         """Adjoint of `find_impulses` by the stage, and the gradients of the points by the impulses alone."""
-        workspace, steps = model.workspace, [*poses(model, stage), self._centers(model)]
-        clear_gradients(workspace.gradients())
+        steps = poses(model, stage)
+        clear_gradients(model.workspace.gradients())
         launch_all(steps, model.device)
         self._add_gradients(model, stage, self.impulse_adj, None)
         adjoints(steps, model.device)
@@ -85,28 +77,26 @@ class ExchangeStep:
 
         The poses, twists and virtual twists of the bodies are in the workspace.
         """
-        centers = self._centers(model)
-        launch_all([centers], model.device)
         self._add_gradients(model, stage, None, model.workspace.sweep)
-        adjoints([centers], model.device)
 
     def _add_gradients(
         self, model: ArticulatedModel, stage: ImplicitStage, impulse_adj: wp.array | None, sweep: wp.array | None
     ) -> None:
-        twist, size = model.workspace.links.twist, _size(model)
-        inputs = [*_tree(model), self.points, twist, self.center, stage.c, impulse_adj, sweep]
-        outputs = [self.gradients, twist.grad, sweep.grad if sweep is not None else None, self.center.grad]
-        launch_lanes(point_gradients_kernel, size, LANES, inputs, outputs, model.device)
+        links, center = model.workspace.links, model.design.center
+        inputs = [*self._moved(model, stage), impulse_adj, sweep]
+        outputs = [
+            self.gradients, links.twist.grad, sweep.grad if sweep is not None else None, links.body_position.grad,
+            links.body_rotation.grad, center.grad,
+        ]  # fmt: skip
+        launch_lanes(point_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
 
-    def _centers(self, model: ArticulatedModel) -> Launch:
-        links = model.workspace.links
-        inputs = [model.design.center, links.body_position, links.body_rotation]
-        return center_kernel, self.center.size, inputs, [self.center]
-
-
-def _tree(model: ArticulatedModel) -> list:
-    """Numbers of bodies and of elements, and the element of each body; not the whole struct, which costs time."""
-    return [model.tree.bodies, model.tree.elements, model.tree.element]
+    def _moved(self, model: ArticulatedModel, stage: ImplicitStage) -> list:
+        """The points, and what their bodies are and how they move; whole structs as arguments would cost time."""
+        tree, links = model.tree, model.workspace.links
+        return [
+            tree.bodies, tree.elements, tree.element, model.design.center, self.points, links.twist,
+            links.body_position, links.body_rotation, stage.c,
+        ]  # fmt: skip
 
 
 def _size(model: ArticulatedModel) -> tuple[int, int]:
@@ -127,7 +117,6 @@ class ExchangeWorkspace:
         self._steps: AdjointCache = AdjointCache()
         self._sums = self._zeros(self._bodies, Twist), self._zeros(4 * self._bodies, mat33)
         self._impulse_adj, self._gradients = self._zeros(capacity, vec3), ExchangeGradients()
-        self._center = self._zeros(self._bodies, vec3, requires_grad=True)
         for name in ExchangeGradients.vars:
             setattr(self._gradients, name, self._zeros(capacity, _KEPT[name]))
 
@@ -151,7 +140,7 @@ class ExchangeWorkspace:
         for name, dtype in _KEPT.items():
             setattr(points, name, self._zeros(self._capacity, dtype))
         own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, scalar, vec3))
-        return ExchangeStep(points, *own, self._impulse_adj, self._center, self._gradients)
+        return ExchangeStep(points, *own, self._impulse_adj, self._gradients)
 
-    def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:
-        return wp.zeros(size, dtype=dtype, device=self._device, requires_grad=requires_grad)
+    def _zeros(self, size: int, dtype: type) -> wp.array:
+        return wp.zeros(size, dtype=dtype, device=self._device)
