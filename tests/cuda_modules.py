@@ -15,7 +15,7 @@ from warpbots.contact.mesh_distance import nearest_kernel
 from warpbots.materials import law_of
 from warpbots.materials.law_checks import _change_kernel
 from warpbots.meshing.self_intersection import _count_overlaps, _write_overlaps
-from warpbots.numerics.launch import miss_kernel
+from warpbots.numerics.launch import count_kernel, miss_kernel
 from warpbots.numerics.slices import meet_kernel
 from warpbots.numerics.subnormals import begin_kernel, end_kernel
 from warpbots.solvers.articulated.contact_list import list_kernel
@@ -27,8 +27,8 @@ from warpbots.solvers.projective.iterate.block_cholesky import down_kernel
 from warpbots.solvers.projective.iterate.sparse_cholesky import solve_kernel
 
 OTHERS = (
-    depth_kernel, _mesh_distance, nearest_kernel, list_kernel, solve_kernel, down_kernel, miss_kernel, meet_kernel,
-    _change_kernel(law_of("neo_hookean"), 3), planes_kernel(3), _count_overlaps, _write_overlaps,
+    depth_kernel, _mesh_distance, nearest_kernel, list_kernel, solve_kernel, down_kernel, miss_kernel, count_kernel,
+    meet_kernel, _change_kernel(law_of("neo_hookean"), 3), planes_kernel(3), _count_overlaps, _write_overlaps,
     begin_kernel, end_kernel, solve_few_kernel, adj_solve_few_kernel, solve_sticking_kernel, adj_solve_sticking_kernel,
 )  # fmt: skip
 """Kernels that no such step launches: of messages, meshes and checks of laws, of threads and numbers of a CPU, and

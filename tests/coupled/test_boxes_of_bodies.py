@@ -26,16 +26,29 @@ SHAPES = {
 }
 
 
+def boxes_of(*shapes: S.Shape | None) -> tuple[np.ndarray, np.ndarray]:
+    """Corners of the boxes around bodies with the axes `TURN` at (1, 2, 3), and of the box around all of them."""
+    bodies, device = tuple(wb.RigidBody(f"body {k}", shape) for k, shape in enumerate(shapes)), wp.get_device("cpu")
+    links, n = Links(), len(bodies)
+    links.body_rotation = device_array(np.tile(TURN, (n, 1, 1)), device, wp.mat33d)
+    links.body_position = device_array(np.tile([1.0, 2.0, 3.0], (n, 1)), device, vec3)
+    solids, boxes = body_solids(bodies, CELL, 0.0, device), body_boxes(bodies, CELL, device)
+    sizes = ((n, wp.mat33d), (n, vec3), (n + 1, vec3), (n + 1, vec3))
+    outputs = [wp.zeros(size, dtype=t, device=device) for size, t in sizes]
+    wp.launch(place_solids_kernel, (1, 1), [n, solids, boxes, 1, links], [*outputs, None], device=device)
+    return outputs[2].numpy(), outputs[3].numpy()
+
+
 def box_of(shape: S.Shape | None) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the box around a body with the axes `TURN` at (1, 2, 3)."""
-    body, device = wb.RigidBody("body", shape), wp.get_device("cpu")
-    links = Links()
-    links.body_rotation = device_array(TURN[None], device, wp.mat33d)
-    links.body_position = device_array(np.array([[1.0, 2.0, 3.0]]), device, vec3)
-    solids, boxes = body_solids((body,), CELL, 0.0, device), body_boxes((body,), CELL, device)
-    outputs = [wp.zeros(1, dtype=t, device=device) for t in (wp.mat33d, vec3, vec3, vec3)]
-    wp.launch(place_solids_kernel, 1, [1, solids, boxes, links], outputs, device=device)
-    return outputs[2].numpy()[0], outputs[3].numpy()[0]
+    """Corners of the box around one body."""
+    lower, upper = boxes_of(shape)
+    return lower[0], upper[0]
+
+
+def test_the_last_box_is_around_all_bodies():
+    lower, upper = boxes_of(*SHAPES.values(), None)
+    assert (lower[-1] == lower[:-1].min(axis=0)).all() and (upper[-1] == upper[:-1].max(axis=0)).all()
+    assert (lower[-1] < lower[0]).any() and np.isfinite([lower[-1], upper[-1]]).all()
 
 
 @pytest.mark.parametrize("name", SHAPES)

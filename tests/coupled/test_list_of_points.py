@@ -5,8 +5,7 @@ import pytest
 import warp as wp
 
 from warpbots.numerics import launch
-from warpbots.solvers.articulated.exchange_arrays import Exchange
-from warpbots.solvers.coupled.touching_points import add_counts_kernel, count_points_kernel, list_points_kernel
+from warpbots.solvers.coupled.touching_points import add_counts_kernel, list_points_kernel
 
 
 @pytest.mark.parametrize("parts", [1, 3, 64])
@@ -19,19 +18,21 @@ def test_points_are_listed_by_body_in_the_order_of_the_matter(parts, rng):
         listed = np.concatenate([np.flatnonzero(body[w] == b) for b in range(bodies)])
         expected[w, : len(listed)] = w * points + listed
 
-    of, counts = (
-        wp.array(body.ravel(), dtype=int, device="cpu"),
-        wp.zeros(worlds * bodies * parts, dtype=int, device="cpu"),
-    )
-    found, row = Exchange(), wp.full(worlds * points, -2, dtype=int, device="cpu")
-    found.first, found.count = (wp.zeros(worlds * bodies, dtype=int, device="cpu") for _ in range(2))
-    sizes = [bodies, points, parts]
-    launch(count_points_kernel, (worlds, parts), [*sizes, of], [counts], of.device)
-    launch(add_counts_kernel, worlds * bodies, [parts], [counts, found], of.device)
-    launch(list_points_kernel, (worlds, parts), [*sizes, of], [counts, found, row], of.device)
+    def zeros(size: int) -> wp.array:
+        return wp.zeros(size, dtype=int, device="cpu")
+
+    of, row = wp.array(body.ravel(), dtype=int, device="cpu"), wp.full(worlds * points, -2, dtype=int, device="cpu")
+    counts, following = zeros(worlds * bodies * parts), zeros(worlds * bodies * parts)
+    for (w, p), b in np.ndenumerate(body):
+        if b >= 0:
+            counts.numpy()[(w * bodies + b) * parts + p // -(-points // parts)] += 1
+    first, total = zeros(worlds * bodies), zeros(worlds * bodies)
+    launch(add_counts_kernel, worlds * bodies, [parts, counts], [following, total], of.device)
+    inputs, outputs = [bodies, points, parts, of, total], [following, first, row]
+    launch(list_points_kernel, (worlds, parts), inputs, outputs, of.device)
 
     assert row.numpy().reshape(worlds, points).tolist() == expected.tolist()
     count = np.array([[(own == b).sum() for b in range(bodies)] for own in body])
-    first = np.arange(worlds)[:, None] * points + np.cumsum(count, axis=1) - count
-    assert found.count.numpy().tolist() == count.ravel().tolist()
-    assert found.first.numpy().tolist() == first.ravel().tolist()
+    begin = np.arange(worlds)[:, None] * points + np.cumsum(count, axis=1) - count
+    assert total.numpy().tolist() == count.ravel().tolist()
+    assert first.numpy().tolist() == begin.ravel().tolist()

@@ -193,6 +193,26 @@ def test_what_a_body_fills_is_left_alone_where_it_is_not_entered():
         assert (found.numpy() == 7).all()
 
 
+@pytest.mark.parametrize("rest", [0, 1], ids=["odd", "even"])
+def test_a_graph_of_many_steps_is_as_long_as_one_of_few(rest, monkeypatch):
+    """A forward pass repeats two steps, and its state is that of single steps."""
+    noted, own = [], wp.launch
+    monkeypatch.setattr(
+        wp, "launch", lambda *a, **k: (noted.append(wp.get_device("cpu").is_capturing), own(*a, **k))[1]
+    )
+    lengths = []
+    for substeps in (5 + rest, 9 + rest):
+        sims = [Simulation(finger(), Articulated(), n * 2e-3, n) for n in (substeps, 1)]
+        noted.clear()
+        with torch.no_grad():
+            ends = [
+                sim.rollout(torch.full((n, 1), 0.2), n).final.q for sim, n in zip(sims, (2, 2 * substeps), strict=True)
+            ]
+        lengths.append(sum(noted))
+        assert torch.equal(*ends)
+    assert lengths[0] == lengths[1] > 0
+
+
 def test_every_launch_and_branch_can_be_loaded():
     """Solvers launch and branch by `warpbots.numerics` alone, which loads kernels where nothing shall run."""
     folder = Path(warpbots.numerics.__file__).parent

@@ -1,6 +1,7 @@
 """The two kinds of replay: for the substeps of a control interval, and for readings of a single state."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +11,7 @@ import warp as wp
 from warpbots.gradients.lost_worlds import FIELD
 from warpbots.gradients.replay import Replay, Share
 from warpbots.gradients.settled_worlds import SettledWorlds
-from warpbots.numerics import clear_gradients
+from warpbots.numerics import clear_gradients, repeat
 from warpbots.solvers import Model, Solver, State
 
 __all__ = ["interval", "reading", "watched_fields"]
@@ -63,13 +64,21 @@ def interval(
     control, start, end = _control(model, wanted), _named(states[0]), _named(states[-1])
     worlds = SettledWorlds(start, end, FIELD, [control, *own.values()]) if settled and FIELD in end else None
 
-    def work(tape: wp.Tape | None) -> None:
-        if tape and worlds:
-            tape.record_func(worlds.pass_gradients, [])
-        for before, after in zip(states, states[1:], strict=False):
+    steps, left = list(itertools.pairwise(states)), wp.zeros(1, dtype=int, device=model.device)
+
+    def take(some: list[tuple[State, State]], tape: wp.Tape | None = None) -> None:
+        for before, after in some:
             solver.step(model, before, control, after, dt)
             if tape:  # runs before the adjoint of the step, which adds to a buffer that the step after next used
                 tape.record_func(lambda state=before: clear_gradients(_named(state).values()), [])
+
+    def work(tape: wp.Tape | None) -> None:
+        if tape and worlds:
+            tape.record_func(worlds.pass_gradients, [])
+        pairs, rest = (0, substeps - 1) if gradient else divmod(substeps - 1, 2)
+        take(steps[:1], tape)
+        repeat(lambda: take(steps[1:3]), pairs, left)
+        take(steps[1 : 1 + rest], tape)
         if worlds:
             worlds.settle()
             if tape:

@@ -26,6 +26,7 @@ __all__ = [
     "launch_slices",
     "preparing",
     "rarely",
+    "repeat",
     "shared",
     "without_rare_bodies",
     "struct_of",
@@ -80,6 +81,39 @@ def if_then(condition: wp.array, body: _Body) -> None:
     In a captured graph, the device tests the flag.
     """
     _enter(wp.capture_if, condition, body)
+
+
+def repeat(body: _Body, times: int, left: wp.array) -> None:
+    """Run `body` a number of times; a graph on a CPU holds its launches once.
+
+    A replay reads the arguments of all launches of a graph. In a graph with many steps these are megabytes, which take
+    longer to read than small robots take to move.
+
+    Args:
+        body: Function that launches the same kernels with the same arguments at each call.
+        times: Number of times.
+        left: Array for the number of times that are left, shape (1,), int.
+    """
+    if times < 2 or left.device.is_cuda or _slices.get() is not None:
+        for _ in range(times):
+            body()
+        return
+
+    def counted() -> None:
+        body()
+        launch(count_kernel, 1, [], [left], left.device)
+
+    left.fill_(times)
+    while_loop(left, counted)
+
+
+@wp.kernel(enable_backward=False)
+def count_kernel(
+    # out
+    left_out: wp.array[int],
+):
+    """Subtract 1 from the number of times that are left."""
+    left_out[0] = left_out[0] - 1
 
 
 @contextlib.contextmanager

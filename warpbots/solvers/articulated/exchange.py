@@ -29,10 +29,8 @@ from warpbots.solvers.articulated.spatial import Twist, angular, cross_motion, l
 from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 
 __all__ = [
-    "center_kernel",
     "impulse_kernel",
     "differentiate_exchange",
-    "motion_gradients_kernel",
     "point_gradients_kernel",
     "sum_exchange",
     "touches_matter",
@@ -89,21 +87,6 @@ def constrain_tangent(w: vec3, n: vec3, condition: int, mu: scalar):
                 t = w_t / speed
                 C = (_ONE - share) * P + share * wp.outer(t, t) + mu * wp.outer(t, n)
     return C
-
-
-@wp.kernel
-def center_kernel(
-    # model
-    center: wp.array[vec3],
-    # work
-    position: wp.array[vec3],
-    rotation: wp.array[mat33],
-    # out
-    center_out: wp.array[vec3],
-):
-    """Write the centre of mass of each body."""
-    k = wp.tid()
-    center_out[k] = position[k] + rotation[k] @ center[k]
 
 
 @wp.func
@@ -214,10 +197,12 @@ def impulse_kernel(
     bodies: int,
     elements: int,
     element: wp.array[int],
+    center: wp.array[vec3],
     # work
     exchange: Exchange,
     twist: wp.array[Twist],
-    center: wp.array[vec3],
+    position: wp.array[vec3],
+    rotation: wp.array[mat33],
     c: wp.array[scalar],
     # out
     impulse_out: wp.array[vec3],
@@ -226,54 +211,14 @@ def impulse_kernel(
     w, b, lane = wp.tid()
     k = w * bodies + b
     V = twist[w * elements + element[b]]
+    middle = position[k] + rotation[k] @ center[k]
     first = exchange.first[k]
     for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
-        y = moved(exchange.place[i], V, center[k], c[w])
+        y = moved(exchange.place[i], V, middle, c[w])
         impulse_out[i] = impulse(
             y, exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
             exchange.friction[i], V,
         )  # fmt: skip
-
-
-@wp.kernel(module=_gradients, enable_backward=False)
-def motion_gradients_kernel(
-    # model
-    bodies: int,
-    elements: int,
-    element: wp.array[int],
-    # work
-    exchange: Exchange,
-    twist: wp.array[Twist],
-    center: wp.array[vec3],
-    c: wp.array[scalar],
-    impulse_adj: wp.array[vec3],
-    # out
-    twist_adj_out: wp.array[Twist],
-    center_adj_out: wp.array[vec3],
-):
-    """Write the gradients with respect to twists and centres of mass, from the gradients of the impulses.
-
-    The gradients with respect to twists are added.
-    """
-    w, b, lane = wp.tid()
-    k = w * bodies + b
-    e = w * elements + element[b]
-    V = twist[e]
-    V_total = Twist()
-    center_total = vec3()
-    first = exchange.first[k]
-    for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
-        _x, _m, _v, _n, _condition, _mu, V_adj, place_adj, _L, _c, _g = wp.grad(exchange_power)(
-            exchange.place[i], exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
-            exchange.friction[i], V, center[k], Twist(), c[w], impulse_adj[i],
-        )  # fmt: skip
-        V_total += V_adj
-        center_total += place_adj
-    V_total = _sum_of_twists(V_total)
-    center_total = _sum(center_total)
-    if lane == 0:
-        twist_adj_out[e] = twist_adj_out[e] + V_total
-        center_adj_out[k] = center_total
 
 
 @wp.kernel(module=_gradients, enable_backward=False)
@@ -282,58 +227,70 @@ def point_gradients_kernel(
     bodies: int,
     elements: int,
     element: wp.array[int],
+    center: wp.array[vec3],
     # work
     exchange: Exchange,
     twist: wp.array[Twist],
-    center: wp.array[vec3],
-    sweep: wp.array[Twist],
+    position: wp.array[vec3],
+    rotation: wp.array[mat33],
     c: wp.array[scalar],
     impulse_adj: wp.array[vec3],
+    sweep: wp.array[Twist],
     # out
     gradients_out: ExchangeGradients,
     twist_adj_out: wp.array[Twist],
     sweep_adj_out: wp.array[Twist],
+    position_adj_out: wp.array[vec3],
+    rotation_adj_out: wp.array[mat33],
     center_adj_out: wp.array[vec3],
 ):
-    """Write the gradients with respect to the points, from the gradients of the impulses and the virtual power.
+    """Write the gradients with respect to the points from those of the impulses; with `sweep`, add the virtual power's.
 
-    The derivatives of the virtual power alone are added to the gradients of twists and virtual twists, and written to
-    those of the centres of mass.
+    The derivatives of the virtual power have `sweep` and no `impulse_adj`, those by the impulses no `sweep`. Gradients
+    of twists, virtual twists, poses and centres of mass are added; the last ones only if they are wanted.
     """
     w, b, lane = wp.tid()
     k = w * bodies + b
     e = w * elements + element[b]
     V = twist[e]
-    L = sweep[e]
+    middle = position[k] + rotation[k] @ center[k]
+    L = Twist()
+    if sweep:
+        L = sweep[e]
     V_total = Twist()
     L_total = Twist()
-    center_total = vec3()
+    middle_total = vec3()
     first = exchange.first[k]
     for i in range(first + lane, first + exchange.count[k], wp.block_dim()):
-        x = exchange.place[i]
-        m = exchange.mass[i]
-        v = exchange.velocity[i]
-        n = exchange.normal[i]
-        condition = exchange.condition[i]
-        mu = exchange.friction[i]
-        x_adj, m_adj, v_adj, n_adj, _condition, mu_adj, _V, _place, _L, _c, _g = wp.grad(exchange_power)(
-            x, m, v, n, condition, mu, V, center[k], L, c[w], impulse_adj[i]
-        )
+        g = vec3()
+        if impulse_adj:
+            g = impulse_adj[i]
+        x_adj, m_adj, v_adj, n_adj, _condition, mu_adj, V_adj, middle_adj, L_adj, _c, _g = wp.grad(exchange_power)(
+            exchange.place[i], exchange.mass[i], exchange.velocity[i], exchange.normal[i], exchange.condition[i],
+            exchange.friction[i], V, middle, L, c[w], g,
+        )  # fmt: skip
+        if sweep:
+            x_adj += gradients_out.place[i]
+            m_adj += gradients_out.mass[i]
+            v_adj += gradients_out.velocity[i]
+            n_adj += gradients_out.normal[i]
+            mu_adj += gradients_out.friction[i]
         gradients_out.place[i] = x_adj
         gradients_out.mass[i] = m_adj
         gradients_out.velocity[i] = v_adj
         gradients_out.normal[i] = n_adj
         gradients_out.friction[i] = mu_adj
-        _y, _mass, _vel, _normal, _kind, _muu, V_adj, place_adj, L_adj, _rate, _zero = wp.grad(exchange_power)(
-            x, m, v, n, condition, mu, V, center[k], L, c[w], vec3()
-        )
         V_total += V_adj
         L_total += L_adj
-        center_total += place_adj
+        middle_total += middle_adj
     V_total = _sum_of_twists(V_total)
     L_total = _sum_of_twists(L_total)
-    center_total = _sum(center_total)
+    middle_total = _sum(middle_total)
     if lane == 0:
         twist_adj_out[e] = twist_adj_out[e] + V_total
-        sweep_adj_out[e] = sweep_adj_out[e] + L_total
-        center_adj_out[k] = center_total
+        position_adj_out[k] = position_adj_out[k] + middle_total
+        rotation_adj_out[k] = rotation_adj_out[k] + wp.outer(middle_total, center[k])
+        if center_adj_out:
+            center_adj_out[k] = center_adj_out[k] + wp.transpose(rotation[k]) @ middle_total
+        if sweep:
+            sweep_adj_out[e] = sweep_adj_out[e] + L_total

@@ -5,12 +5,10 @@ import functools
 
 import warp as wp
 
-from warpbots.numerics import Launch, clear_gradients, launch_all, launch_lanes
+from warpbots.numerics import clear_gradients, launch_all, launch_lanes
 from warpbots.solvers.adjoint_cache import AdjointCache
 from warpbots.solvers.articulated.exchange import (
-    center_kernel,
     impulse_kernel,
-    motion_gradients_kernel,
     point_gradients_kernel,
 )
 from warpbots.solvers.articulated.exchange_arrays import Exchange, ExchangeGradients
@@ -42,7 +40,6 @@ class ExchangeStep:
             point from its place in the body [m], shape (n,).
         impulse: Impulse of each point on its body [N s], shape (n,).
         impulse_adj: Gradient with respect to the impulses, shape (n,).
-        center: Centre of mass of each body at the end of the step, with its gradient [m], shape (worlds * n_bodies,).
         gradients: Gradients with respect to the points.
     """
 
@@ -52,7 +49,6 @@ class ExchangeStep:
     distance: wp.array
     impulse: wp.array
     impulse_adj: wp.array
-    center: wp.array
     gradients: ExchangeGradients
 
     def work(self, model: ArticulatedModel) -> StepArrays:
@@ -65,45 +61,42 @@ class ExchangeStep:
 
     def find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
         """Write the impulses for the motion of the bodies at the end of the last stage of a step."""
-        launch_all(self._motion(model, stage), model.device)
-        inputs = [*self._moved(model), stage.c]
-        launch_lanes(impulse_kernel, _size(model), LANES, inputs, [self.impulse], model.device)
+        launch_all(poses(model, stage), model.device)
+        launch_lanes(impulse_kernel, _size(model), LANES, self._moved(model, stage), [self.impulse], model.device)
 
     def adj_find_impulses(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
-        """Adjoint of `find_impulses` by the stage; the gradients of the points follow in `adj_power`."""
-        workspace, steps = model.workspace, self._motion(model, stage)
-        clear_gradients(workspace.gradients())
+        """Adjoint of `find_impulses` by the stage, and the gradients of the points by the impulses alone."""
+        steps = poses(model, stage)
+        clear_gradients(model.workspace.gradients())
         launch_all(steps, model.device)
-        inputs, outputs = (
-            [*self._moved(model), stage.c, self.impulse_adj],
-            [workspace.links.twist.grad, self.center.grad],
-        )
-        launch_lanes(motion_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
+        self._add_gradients(model, stage, self.impulse_adj, None)
         adjoints(steps, model.device)
 
     def adj_power(self, model: ArticulatedModel, stage: ImplicitStage) -> None:
-        """Write the gradients of the points, and add the gradients of the virtual power of their impulses.
+        """Add the gradients of the virtual power of the impulses, after `adj_find_impulses`.
 
         The poses, twists and virtual twists of the bodies are in the workspace.
         """
-        workspace, centers = model.workspace, self._centers(model)
-        launch_all([centers], model.device)
-        inputs = [*self._moved(model), workspace.sweep, stage.c, self.impulse_adj]
-        outputs = [self.gradients, workspace.links.twist.grad, workspace.sweep.grad, self.center.grad]
+        self._add_gradients(model, stage, None, model.workspace.sweep)
+
+    def _add_gradients(
+        self, model: ArticulatedModel, stage: ImplicitStage, impulse_adj: wp.array | None, sweep: wp.array | None
+    ) -> None:
+        links, center = model.workspace.links, model.design.center
+        inputs = [*self._moved(model, stage), impulse_adj, sweep]
+        outputs = [
+            self.gradients, links.twist.grad, sweep.grad if sweep is not None else None, links.body_position.grad,
+            links.body_rotation.grad, center.grad,
+        ]  # fmt: skip
         launch_lanes(point_gradients_kernel, _size(model), LANES, inputs, outputs, model.device)
-        adjoints([centers], model.device)
 
-    def _motion(self, model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
-        return [*poses(model, stage), self._centers(model)]
-
-    def _centers(self, model: ArticulatedModel) -> Launch:
-        links = model.workspace.links
-        inputs = [model.design.center, links.body_position, links.body_rotation]
-        return center_kernel, self.center.size, inputs, [self.center]
-
-    def _moved(self, model: ArticulatedModel) -> list:
-        tree = model.tree
-        return [tree.bodies, tree.elements, tree.element, self.points, model.workspace.links.twist, self.center]
+    def _moved(self, model: ArticulatedModel, stage: ImplicitStage) -> list:
+        """The points, and what their bodies are and how they move; whole structs as arguments would cost time."""
+        tree, links = model.tree, model.workspace.links
+        return [
+            tree.bodies, tree.elements, tree.element, model.design.center, self.points, links.twist,
+            links.body_position, links.body_rotation, stage.c,
+        ]  # fmt: skip
 
 
 def _size(model: ArticulatedModel) -> tuple[int, int]:
@@ -124,7 +117,6 @@ class ExchangeWorkspace:
         self._steps: AdjointCache = AdjointCache()
         self._sums = self._zeros(self._bodies, Twist), self._zeros(4 * self._bodies, mat33)
         self._impulse_adj, self._gradients = self._zeros(capacity, vec3), ExchangeGradients()
-        self._center = self._zeros(self._bodies, vec3, requires_grad=True)
         for name in ExchangeGradients.vars:
             setattr(self._gradients, name, self._zeros(capacity, _KEPT[name]))
 
@@ -148,7 +140,7 @@ class ExchangeWorkspace:
         for name, dtype in _KEPT.items():
             setattr(points, name, self._zeros(self._capacity, dtype))
         own = (self._zeros(self._capacity, dtype) for dtype in (int, scalar, scalar, vec3))
-        return ExchangeStep(points, *own, self._impulse_adj, self._center, self._gradients)
+        return ExchangeStep(points, *own, self._impulse_adj, self._gradients)
 
-    def _zeros(self, size: int, dtype: type, requires_grad: bool = False) -> wp.array:
-        return wp.zeros(size, dtype=dtype, device=self._device, requires_grad=requires_grad)
+    def _zeros(self, size: int, dtype: type) -> wp.array:
+        return wp.zeros(size, dtype=dtype, device=self._device)

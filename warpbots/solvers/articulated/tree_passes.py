@@ -65,7 +65,7 @@ def sweeps(model: ArticulatedModel, stage: ImplicitStage) -> list[Launch]:
     The virtual twists follow from the virtual velocities in `workspace.weight`.
     """
     workspace = model.workspace
-    inputs = [model.robot_arrays, stage, workspace.weight]
+    inputs = [model.tree, model.design, stage, workspace.weight]
     return [
         (sweep_kernel, (model.worlds, threads), [*inputs, first, count], [workspace.links, workspace.sweep])
         for threads, first, count in _spans(model)
@@ -85,7 +85,7 @@ def power_adjoint(model: ArticulatedModel, stage: ImplicitStage, control: wp.arr
     """
     workspace, worlds, elements = model.workspace, model.worlds, model.tree.elements
     count = 1 if parallel(model.device) else elements
-    same = [model.robot_arrays, stage, workspace.weight]
+    same = [model.tree, model.design, stage, workspace.weight]
     swept = [workspace.links, workspace.sweep]
     steps = [
         *sweeps(model, stage),

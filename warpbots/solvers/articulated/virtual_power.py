@@ -31,7 +31,7 @@ from warpbots.solvers.articulated.kinematics import (
 )
 from warpbots.solvers.articulated.lu import solve_transposed, solve_transposed_together
 from warpbots.solvers.articulated.newton import Factors
-from warpbots.solvers.articulated.robot_arrays import JointTree, RobotArrays
+from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters, RobotArrays
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, Links
 from warpbots.solvers.articulated.thread_team import sync
@@ -110,7 +110,8 @@ def weigh_kernel(
 @wp.kernel
 def sweep_kernel(
     # model
-    robot: RobotArrays,
+    tree: JointTree,
+    design: ModelParameters,
     # step
     stage: ImplicitStage,
     weight: wp.array[scalar],
@@ -125,12 +126,11 @@ def sweep_kernel(
     Thread i processes `count` elements of `tree.order`, starting at index `first` + `count` i.
     """
     w, i = wp.tid()
-    tree = robot.tree
     for k in range(count):
         e = tree.order[first + count * i + k]
         b = w * tree.bodies + tree.body[e]
-        joint = joint_frame(robot.design, b)
-        move(tree, robot.design, stage, joint, body_frame(robot.design, b), links_out, w, e)
+        joint = joint_frame(design, b)
+        move(tree, design, stage, joint, body_frame(design, b), links_out, w, e)
         n = w * tree.elements + e
         l = of_joint(tree, weight, w, e)
         L = twist_along(tree.kind[e], links_out.basis[n], links_out.position[n], l)
@@ -143,7 +143,8 @@ def sweep_kernel(
 @wp.kernel
 def power_kernel(
     # model
-    robot: RobotArrays,
+    tree: JointTree,
+    design: ModelParameters,
     # step
     stage: ImplicitStage,
     weight: wp.array[scalar],
@@ -159,8 +160,6 @@ def power_kernel(
     Each thread processes `count` elements.
     """
     w, i = wp.tid()
-    tree = robot.tree
-    design = robot.design
     for e in range(count * i, count * (i + 1)):
         n = w * tree.elements + e
         P = wp.dot(of_joint(tree, weight, w, e), passive_force(tree, design, stage, w, e))
@@ -176,7 +175,8 @@ def power_kernel(
 @wp.kernel
 def motor_power_kernel(
     # model
-    robot: RobotArrays,
+    tree: JointTree,
+    design: ModelParameters,
     # step
     stage: ImplicitStage,
     weight: wp.array[scalar],
@@ -187,8 +187,8 @@ def motor_power_kernel(
 ):
     """Write the virtual power of each motor."""
     w, m = wp.tid()
-    l = weight[w * robot.tree.freedom + robot.tree.motor_dof[m]]
-    power_out[w, m] = -l * motor_force(robot.tree, robot.design, stage, control, w, m)
+    l = weight[w * tree.freedom + tree.motor_dof[m]]
+    power_out[w, m] = -l * motor_force(tree, design, stage, control, w, m)
 
 
 @wp.kernel

@@ -1,6 +1,7 @@
 """The step of rigid bodies that points of matter touch, and its adjoint; the same for every kind of matter."""
 
 import dataclasses
+import math
 
 import warp as wp
 
@@ -10,9 +11,10 @@ from warpbots.solvers.articulated.exchange_step import LANES, ExchangeStep
 from warpbots.solvers.articulated.implicit_integrators import LAST_STAGE
 from warpbots.solvers.articulated.model import ArticulatedState
 from warpbots.solvers.articulated.spatial import scalar
+from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.tree_passes import adjoints, poses
 from warpbots.solvers.coupled.bound_points import correction_of
-from warpbots.solvers.coupled.impossible_motions import find_impossible
+from warpbots.solvers.coupled.impossible_motions import DEEPEST, find_fast
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.touching_gradients import (
     add_friction_gradients_kernel,
@@ -21,7 +23,6 @@ from warpbots.solvers.coupled.touching_gradients import (
 )
 from warpbots.solvers.coupled.touching_points import (
     add_counts_kernel,
-    count_points_kernel,
     find_touching_kernel,
     list_points_kernel,
     place_solids_kernel,
@@ -74,30 +75,41 @@ class BodyStep:
         """
         model, work, exchange = self.model, self.model.workspace, self.exchange
         launch_all(self._start_poses(), model.device)
-        self._place_solids()
+        self._place_solids(self._counts)
         inputs = [
-            self._count, model.solids, len(model.matter), self.lanes, model.bound.body, x, radius, work.axes,
-            work.origin, work.lower, work.upper,
+            self._count, model.solids, len(model.matter), self.lanes, self._parts, model.bound.body, x, radius,
+            work.axes, work.origin, work.lower, work.upper,
         ]  # fmt: skip
-        launch(find_touching_kernel, self.threads, inputs, [work.body], model.device)
+        launch(find_touching_kernel, self.threads, inputs, [work.body, self._counts], model.device)
         self._list_points()
+        stopped, deepest = (work.stopped, DEEPEST * model.points.size) if self.force is None else (None, math.inf)
+        if stopped is not None:
+            find_fast(model, self.dt)
         inputs = [
             *self._tree, model.solids, work.soft_body, model.body_friction, len(model.matter),
-            self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, model.rigid.workspace.links.twist,
-            work.axes, work.origin, work.body, exchange.row,
+            self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, scalar(deepest),
+            model.rigid.workspace.links.twist, work.axes, work.origin, work.body, exchange.row,
         ]  # fmt: skip
-        launch(surface_kernel, self.threads, inputs, [exchange.points, exchange.distance], model.device)
-        if self.force is None:
-            find_impossible(model, exchange, self.lanes, self.dt)
+        launch(surface_kernel, self.threads, inputs, [exchange.points, exchange.distance, stopped], model.device)
 
     def _list_points(self) -> None:
-        model, work, exchange = self.model, self.model.workspace, self.exchange
-        parts = work.counts.size // work.origin.size
-        sizes = [self._count, len(model.matter), parts]
-        launch(count_points_kernel, (model.worlds, parts), [*sizes, work.body], [work.counts], model.device)
-        launch(add_counts_kernel, work.origin.size, [parts], [work.counts, exchange.points], model.device)
-        outputs = [work.counts, exchange.points, exchange.row]
-        launch(list_points_kernel, (model.worlds, parts), [*sizes, work.body], outputs, model.device)
+        model, work, points = self.model, self.model.workspace, self.exchange.points
+        if self._parts > 1:
+            inputs, outputs = [self._parts, work.counts], [work.next, points.count]
+            launch(add_counts_kernel, points.count.size, inputs, outputs, model.device)
+        inputs = [self._count, len(model.matter), self._parts, work.body, points.count]
+        outputs = [work.next, points.first, self.exchange.row]
+        launch(list_points_kernel, (model.worlds, self._parts), inputs, outputs, model.device)
+
+    @property
+    def _parts(self) -> int:
+        """Number of parts of the matter of a world that are listed at the same time."""
+        return self.model.workspace.next.size // self.model.workspace.origin.size
+
+    @property
+    def _counts(self) -> wp.array:
+        """Number of points that touch each body in each part; those of the only part are those of the body."""
+        return self.model.workspace.counts if self._parts > 1 else self.exchange.points.count
 
     def advance(self) -> None:
         """Move the bodies, and find the impulses of the points."""
@@ -155,7 +167,7 @@ class BodyStep:
         links, work = rigid.workspace.links, model.workspace
         clear_gradients(rigid.workspace.gradients())
         launch_all(start, model.device)
-        self._place_solids()
+        self._place_solids(None)
         inputs = [
             *self._tree, model.solids, len(model.matter), *self._bound, x, scalar(self.dt),
             self._correction, links.twist, work.axes, work.origin, exchange.row, exchange.points, distance_adj,
@@ -180,11 +192,13 @@ class BodyStep:
     def _start_poses(self) -> list[Launch]:
         return poses(self.model.rigid, self.model.rigid.workspace.at_rest(self.state))
 
-    def _place_solids(self) -> None:
+    def _place_solids(self, counts: wp.array | None) -> None:
+        """Place the solids of the bodies, and clear `counts`."""
         model, work = self.model, self.model.workspace
-        inputs = [self._count, model.solids, model.boxes, model.rigid.workspace.links]
-        outputs = [work.axes, work.origin, work.lower, work.upper]
-        launch(place_solids_kernel, work.origin.size, inputs, outputs, model.device)
+        lanes = lanes_of(model.device)
+        inputs = [self._count, model.solids, model.boxes, lanes, model.rigid.workspace.links]
+        outputs = [work.axes, work.origin, work.lower, work.upper, counts]
+        launch(place_solids_kernel, (model.worlds, lanes), inputs, outputs, model.device, lanes)
 
     @property
     def last_stage(self) -> float:

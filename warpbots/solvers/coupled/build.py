@@ -73,7 +73,7 @@ def _workspace(
 ) -> CoupledWorkspace:  # fmt: skip
     worlds, drives, device = rigid.worlds, rigid.frames.drives, rigid.device
     channels = [np.array(c, dtype=int) for c in (matter_channels(scene), robot_channels(scene))]
-    bodies = len(scene.rigid)
+    bodies, parts = len(scene.rigid), _PARTS if parallel(device) else 1
 
     def zeros(shape: int | tuple, dtype: type, requires_grad: bool = False) -> wp.array:
         return wp.zeros(shape, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -83,11 +83,12 @@ def _workspace(
         *(zeros((worlds, c.size), t, True) for c, t in zip(channels, (real, scalar), strict=True)),
         axes=zeros(worlds * bodies, mat33),
         origin=zeros(worlds * bodies, vec3),
-        lower=zeros(worlds * bodies, vec3),
-        upper=zeros(worlds * bodies, vec3),
+        lower=zeros(worlds * (bodies + 1), vec3),
+        upper=zeros(worlds * (bodies + 1), vec3),
         soft_body=device_array(np.tile(soft.matter.body, worlds), device, int),
         body=zeros(worlds * len(soft.matter), int),
-        counts=zeros(worlds * bodies * (_PARTS if parallel(device) else 1), int),
+        counts=zeros(worlds * bodies * parts, int),
+        next=zeros(worlds * bodies * parts, int),
         no_samples=zeros((0, 0), scalar),
         unused_lost=zeros((worlds,), scalar, True),
         bodies_time=zeros((worlds,), scalar, True),

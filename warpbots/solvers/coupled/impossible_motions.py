@@ -15,21 +15,18 @@ from warpbots.contact import normal, signed_distance
 from warpbots.contact.solid import SPHERE
 from warpbots.numerics import launch, real, vector
 from warpbots.solvers.articulated import Articulated
-from warpbots.solvers.articulated.exchange_arrays import Exchange
-from warpbots.solvers.articulated.exchange_step import ExchangeStep
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, scalar, vec3
 from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.states import CoupledState
-from warpbots.solvers.coupled.touching_points import end_of_points
 
-__all__ = ["end_worlds", "find_impossible", "impossible_motion", "squeezed"]
+__all__ = ["DEEPEST", "end_worlds", "find_fast", "impossible_motion", "squeezed"]
 
 _vec = vector(3)
 _NAN = wp.constant(real(float("nan")))
 _ZERO = wp.constant(scalar(0.0))
 
-_DEEPEST = 0.5
+DEEPEST = 0.5
 """Depth of a point of matter in a rigid body from which contact has failed [`MatterPoints.size`]."""
 
 _FAST = 0.25
@@ -79,30 +76,6 @@ def find_fast_kernel(
 
 
 @wp.kernel(enable_backward=False)
-def find_deep_kernel(
-    # model
-    bodies: int,
-    matter: int,
-    lanes: int,
-    deepest: scalar,
-    # work
-    row: wp.array[int],
-    points: Exchange,
-    distance: wp.array[scalar],
-    # out
-    stopped_out: wp.array[int],
-):
-    """Write, for each world, the index of a point that is deeper than `deepest` [m] in the body that it touches.
-
-    A point that is bound to a body must be as near to its place in it.
-    """
-    w, lane = wp.tid()
-    for i in range(w * matter + lane, end_of_points(points, bodies, w), lanes):
-        if distance[i] < -deepest:
-            wp.atomic_max(stopped_out, w, row[i] - w * matter)
-
-
-@wp.kernel(enable_backward=False)
 def end_worlds_kernel(
     # model
     matter: int,
@@ -121,13 +94,11 @@ def end_worlds_kernel(
         position_out[w, p] = _vec(_NAN, _NAN, _NAN)
 
 
-def find_impossible(model: CoupledModel, exchange: ExchangeStep, lanes: int, dt: float) -> None:
-    """Find the worlds that cannot go on after a step; write them to `model.workspace.stopped`.
+def find_fast(model: CoupledModel, dt: float) -> None:
+    """Write to `model.workspace.stopped` the worlds in which a body is too fast for a step.
 
     Args:
         model: The model, with the motion of the rigid bodies at the start of the step in its workspace.
-        exchange: The points that touch, with their distances from the bodies.
-        lanes: Number of threads for the points of a world.
         dt: Length of the step [s].
     """
     rigid, points, work, solids = model.rigid, model.points, model.workspace, model.solids
@@ -136,20 +107,17 @@ def find_impossible(model: CoupledModel, exchange: ExchangeStep, lanes: int, dt:
     inputs = [tree.bodies, tree.elements, tree.element, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
     launch(find_fast_kernel, model.worlds, inputs, [work.stopped], model.device)
-    inputs = [tree.bodies, len(model.matter), lanes, scalar(_DEEPEST * points.size)]
-    inputs += [exchange.row, exchange.points, exchange.distance]
-    launch(find_deep_kernel, (model.worlds, lanes), inputs, [work.stopped], model.device)
 
 
 def end_worlds(model: CoupledModel, state_out: CoupledState) -> None:
-    """Set a position to NaN in worlds that `find_impossible` found, and where obstacles have met at a rigid body."""
+    """Set a position to NaN in worlds in `model.workspace.stopped`, and where obstacles have met at a rigid body."""
     work = model.workspace
     inputs = [len(model.matter), work.bodies_time, work.stopped]
     launch(end_worlds_kernel, model.worlds, inputs, [state_out.position], model.device)
 
 
 def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt: float) -> str | None:
-    """A sentence about the body for which `find_impossible` stopped the last step; None if it stopped no world.
+    """A sentence about the body that stopped the last step; None if it stopped no world.
 
     Args:
         model: The model.
@@ -164,7 +132,7 @@ def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt
         return None
     w = int((stopped >= 0).argmax())
     p, bodies = int(stopped[w]), measured_bodies(solver, model.rigid, before["q"], before["qd"])
-    if model.bound.of[p] >= 0 and (away := _away(model, w, p, before)) > _DEEPEST * dx:
+    if model.bound.of[p] >= 0 and (away := _away(model, w, p, before)) > DEEPEST * dx:
         return (
             f"{points.name} {p} of {model.scene.bodies[model.matter.body[p]].name!r} in world {w} is {away:.3g} m away "
             f"from its place in RigidBody {model.scene.rigid[model.bound.of[p]].name!r}, to which it is bound, and may "
@@ -172,7 +140,7 @@ def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt
         )
     k = int(work.body.numpy().reshape(model.worlds, -1)[w, p])
     depth = -bodies.distance(model.scene.rigid[k].shape, w, k, before["position"][w, p]) if k >= 0 else 0.0
-    if depth <= _DEEPEST * dx:
+    if depth <= DEEPEST * dx:
         return _fast(model, bodies, w, dt)
     name, of = model.scene.rigid[k].name, model.scene.bodies[model.matter.body[p]].name
     x = before["position"][w, p].astype(np.float64)

@@ -76,13 +76,14 @@ class CoupledWorkspace:
         body_control: Control signals of the rigid bodies, double precision, shape (worlds, n_body_channels).
         axes: Axes of the solid of each body, as columns [1], shape (worlds * n_bodies,), matrix.
         origin: Origin of the solid of each body [m], shape (worlds * n_bodies,), vector.
-        lower: Lower corner of a box around each body, along the axes of the scene [m], shape (worlds * n_bodies,),
-            vector.
-        upper: Upper corner of this box, of the same shape.
+        lower: Lower corners of boxes along the axes of the scene, in each world one around each body and one around all
+            of them [m], shape (worlds * (n_bodies + 1),), vector.
+        upper: Upper corners of these boxes, of the same shape.
         soft_body: Index of the soft body of each point of matter, shape (worlds * n_points,), int.
         body: Rigid body that each point of matter touches, -1 for none, shape (worlds * n_points,), int.
         counts: Number of points that touch each body in each part of the matter, shape (worlds * n_bodies * n_parts,),
             int. The parts are listed in parallel.
+        next: Index of the next point of each body in each part while the points are listed, of the same shape, int.
         no_samples: Gradient with respect to samples of shapes, which is not used, shape (0, 0).
         unused_lost: Field `lost` of states of the rigid bodies; it is not used, because a state has one such field for
             both solvers [1], shape (worlds,).
@@ -110,6 +111,7 @@ class CoupledWorkspace:
     soft_body: wp.array
     body: wp.array
     counts: wp.array
+    next: wp.array
     no_samples: wp.array
     unused_lost: wp.array
     bodies_time: wp.array

@@ -23,11 +23,11 @@ from warpbots.solvers.articulated.exchange import velocity_at
 from warpbots.solvers.articulated.exchange_arrays import Exchange
 from warpbots.solvers.articulated.spatial import Twist, mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import Links
+from warpbots.solvers.articulated.thread_team import sync
 from warpbots.solvers.coupled.body_solids import SolidBoxes
 
 __all__ = [
     "add_counts_kernel",
-    "count_points_kernel",
     "end_of_points",
     "find_touching_kernel",
     "list_points_kernel",
@@ -50,6 +50,7 @@ def place_solids_kernel(
     bodies: int,
     solids: Solids,
     boxes: SolidBoxes,
+    lanes: int,
     # work
     links: Links,
     # out
@@ -57,21 +58,39 @@ def place_solids_kernel(
     origin_out: wp.array[vec3],
     lower_out: wp.array[vec3],
     upper_out: wp.array[vec3],
+    counts_out: wp.array[int],
 ):
-    """Write the axes and the origin of the solid of each body, and the corners of a box around it along the axes."""
-    k = wp.tid()
-    b = k % bodies
-    R = links.body_rotation[k]
-    p = links.body_position[k]
-    axes, origin = solid_frame(solids, b, R, p)
-    axes_out[k] = axes
-    origin_out[k] = origin
-    middle = p + R @ boxes.middle[b]
-    half = boxes.half[b]
-    if wp.isfinite(half[0]):  # a turned box of infinite size has edges of 0 times infinity
-        half = vec3(wp.dot(wp.abs(R[0]), half), wp.dot(wp.abs(R[1]), half), wp.dot(wp.abs(R[2]), half))
-    lower_out[k] = middle - half
-    upper_out[k] = middle + half
+    """Write axes and origin of the solid of each body, and the corners of boxes along the axes; clear the counts.
+
+    There is a box around each body of a world and then one around all of them.
+    """
+    w, lane = wp.tid()
+    parts = counts_out.shape[0] // origin_out.shape[0]
+    for b in range(lane, bodies, lanes):
+        k = w * bodies + b
+        R = links.body_rotation[k]
+        p = links.body_position[k]
+        axes, origin = solid_frame(solids, b, R, p)
+        axes_out[k] = axes
+        origin_out[k] = origin
+        middle = p + R @ boxes.middle[b]
+        half = boxes.half[b]
+        if wp.isfinite(half[0]):  # a turned box of infinite size has edges of 0 times infinity
+            half = vec3(wp.dot(wp.abs(R[0]), half), wp.dot(wp.abs(R[1]), half), wp.dot(wp.abs(R[2]), half))
+        lower_out[k + w] = middle - half
+        upper_out[k + w] = middle + half
+        for part in range(parts):
+            counts_out[k * parts + part] = 0
+    sync()
+    if lane == 0:
+        first = w * (bodies + 1)
+        lower = lower_out[first]
+        upper = upper_out[first]
+        for b in range(1, bodies):
+            lower = wp.min(lower, lower_out[first + b])
+            upper = wp.max(upper, upper_out[first + b])
+        lower_out[first + bodies] = lower
+        upper_out[first + bodies] = upper
 
 
 @wp.func
@@ -100,6 +119,7 @@ def find_touching_kernel(
     solids: Solids,
     matter: int,
     lanes: int,
+    parts: int,
     bound: wp.array[int],
     # state
     x: wp.array[_vec],
@@ -111,74 +131,59 @@ def find_touching_kernel(
     upper: wp.array[vec3],
     # out
     body_out: wp.array[int],
+    counts_out: wp.array[int],
 ):
     """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
 
-    A point with a negative radius touches nothing; a bound point touches its body only. Warp copies `solids` at each
-    call, which takes longer than a distance from a box: few points are in the box around a solid.
+    A point with a negative radius touches nothing; a bound point touches its body only. Most points are outside of the
+    box around all bodies, and few are in the box around one body. The points of each body are counted in parts of the
+    matter; the counts must be zero.
     """
     w, lane = wp.tid()
+    last = (w + 1) * (bodies + 1) - 1
+    low = lower[last]
+    high = upper[last]
     for r in range(w * matter + lane, (w + 1) * matter, lanes):
         y = in_space(x[r])
         nearest = radius[r]
         body = bound[r - w * matter]
-        if body < 0 and nearest >= _ZERO:
+        if body < 0 and nearest >= _ZERO and is_near(low, high, nearest, y):
             for b in range(bodies):
-                k = w * bodies + b
-                if is_near(lower[k], upper[k], nearest, y):
-                    d, _n = surface_of(solids, b, axes[k], origin[k], y)
+                m = w * (bodies + 1) + b
+                if is_near(lower[m], upper[m], nearest, y):
+                    d, _n = surface_of(solids, b, axes[w * bodies + b], origin[w * bodies + b], y)
                     if d < nearest:
                         nearest = d
                         body = b
         body_out[r] = body
+        if body >= 0:
+            part = (r - w * matter) // length_of_part(matter, parts)
+            wp.atomic_add(counts_out, (w * bodies + body) * parts + part, 1)
 
 
 @wp.func
-def part_of(matter: int, w: int, part: int, parts: int):
-    """First index in the matter of a part of world w, and the index after its last; parts follow one another."""
-    length = (matter + parts - 1) // parts
-    first = wp.min(part * length, matter)
-    return w * matter + first, w * matter + wp.min(first + length, matter)
-
-
-@wp.kernel(enable_backward=False)
-def count_points_kernel(
-    # model
-    bodies: int,
-    matter: int,
-    parts: int,
-    # work
-    body: wp.array[int],
-    # out
-    counts_out: wp.array[int],
-):
-    """Count the points of matter that touch each body, in each part of the matter of each world."""
-    w, part = wp.tid()
-    for b in range(bodies):
-        counts_out[(w * bodies + b) * parts + part] = 0
-    start, end = part_of(matter, w, part, parts)
-    for r in range(start, end):
-        if body[r] >= 0:
-            c = (w * bodies + body[r]) * parts + part
-            counts_out[c] = counts_out[c] + 1
+def length_of_part(matter: int, parts: int):
+    """Number of points in each part of the matter of a world but the last; parts follow one another."""
+    return (matter + parts - 1) // parts
 
 
 @wp.kernel(enable_backward=False)
 def add_counts_kernel(
     # model
     parts: int,
+    # work
+    counts: wp.array[int],
     # out
-    counts_out: wp.array[int],
-    points_out: Exchange,
+    next_out: wp.array[int],
+    count_out: wp.array[int],
 ):
-    """Replace the counts of each body by their sums over the parts before, and write the sum over all parts."""
+    """Write, for each part of each body, the sum of the counts of the parts before, and the sum over all parts."""
     k = wp.tid()
     total = int(0)
     for c in range(k * parts, (k + 1) * parts):
-        count = counts_out[c]
-        counts_out[c] = total
-        total += count
-    points_out.count[k] = total
+        next_out[c] = total
+        total += counts[c]
+    count_out[k] = total
 
 
 @wp.kernel(enable_backward=False)
@@ -189,27 +194,32 @@ def list_points_kernel(
     parts: int,
     # work
     body: wp.array[int],
+    count: wp.array[int],
     # out
-    counts_out: wp.array[int],
-    points_out: Exchange,
+    next_out: wp.array[int],
+    first_out: wp.array[int],
     row_out: wp.array[int],
 ):
-    """List the points of matter that touch bodies, by body, in the order of the matter."""
+    """List the points of matter that touch bodies, by body, in the order of the matter; one thread lists a part."""
     w, part = wp.tid()
     first = int(w * matter)
     for b in range(bodies):
         k = w * bodies + b
         c = k * parts + part
-        counts_out[c] = counts_out[c] + first  # from here on, the index of the next point of the part
+        before = int(0)
+        if part > 0:
+            before = next_out[c]
+        next_out[c] = first + before  # index of the next point of the part
         if part == 0:
-            points_out.first[k] = first
-        first += points_out.count[k]
-    start, end = part_of(matter, w, part, parts)
-    for r in range(start, end):
+            first_out[k] = first
+        first += count[k]
+    length = length_of_part(matter, parts)
+    start = wp.min(part * length, matter)
+    for r in range(w * matter + start, w * matter + wp.min(start + length, matter)):
         if body[r] >= 0:
             c = (w * bodies + body[r]) * parts + part
-            row_out[counts_out[c]] = r
-            counts_out[c] = counts_out[c] + 1
+            row_out[next_out[c]] = r
+            next_out[c] = next_out[c] + 1
     for i in range(first + part, (w + 1) * matter, parts):
         row_out[i] = -1
 
@@ -246,6 +256,7 @@ def surface_kernel(
     # step
     h: scalar,
     correction: scalar,
+    deepest: scalar,
     # work
     twist: wp.array[Twist],
     axes: wp.array[mat33],
@@ -255,11 +266,13 @@ def surface_kernel(
     # out
     points_out: Exchange,
     distance_out: wp.array[scalar],
+    stopped_out: wp.array[int],
 ):
     """Write normal, condition, friction and distance of each point, and place and velocity before those of the matter.
 
     The distance of a bound point is minus its distance from its place in the body. Its velocity is that of its
-    correction or, with an array `v`, the velocity of its body minus v.
+    correction or, with an array `v`, the velocity of its body minus v. `stopped_out` receives the last point of each
+    world that is deeper than `deepest` in its body, or farther away from its place in it.
     """
     w, lane = wp.tid()
     for i in range(w * matter + lane, end_of_points(points_out, bodies, w), lanes):
@@ -268,12 +281,13 @@ def surface_kernel(
         k = w * bodies + b
         p = r - w * matter
         y = in_space(x[r])
+        d = scalar(0.0)
         if bound[p] >= 0:
             away = y - origin[k] - axes[k] @ bound_place[p]
             change = correction / h * away
             if v:
                 change = velocity_at(twist[w * elements + element[b]], y) - in_space(v[r])
-            distance_out[i] = -wp.length(away)
+            d = -wp.length(away)
             points_out.place[i] = y
             points_out.velocity[i] = change
             points_out.normal[i] = vec3()
@@ -281,12 +295,14 @@ def surface_kernel(
             points_out.friction[i] = _ZERO
         else:
             d, n = surface_of(solids, b, axes[k], origin[k], y)
-            distance_out[i] = d
             points_out.place[i] = y - wp.max(d, _ZERO) * n
             points_out.velocity[i] = vec3()
             points_out.normal[i] = n
             points_out.condition[i] = _FRICTION
             points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
+        distance_out[i] = d
+        if d < -deepest:
+            wp.atomic_max(stopped_out, w, p)
 
 
 @wp.kernel(enable_backward=False)
