@@ -60,7 +60,7 @@ def pages(flat, solid, tmp_path_factory):
     """Pages of their own, and a longer one in which the output of a cell stands."""
     folder = tmp_path_factory.mktemp("pages")
     frame, _ = cell_player(collect(flat, moments(flat, None), 0))
-    (folder / "cell.html").write_text(f"<body><h1>above</h1>{frame}<p>below</p></body>", encoding="utf-8")
+    (folder / "cell.html").write_text(f"<body><h1>above</h1>{frame}<p style='height: 900px'>below</p></body>", encoding="utf-8")
     files = {name: save_html(folder / f"{name}.html", motion) for name, motion in (("flat", flat), ("solid", solid))}
     return files | {"cell": folder / "cell.html"}
 
@@ -245,13 +245,28 @@ def test_the_mouse_turns_moves_and_zooms_the_view(browser, player):
     for action in (
         lambda: browser.drag((x, y), (x + 70, y + 20)),
         lambda: browser.drag((x, y), (x + 70, y + 20), modifiers=8),
-        lambda: browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-300),
+        lambda: browser.wheel(x, y, -300.0),
     ):
         action()
         seen.append(player.until(lambda s: s["pixels"] not in seen)["pixels"])
     browser.key("v", 86, "v")
     player.until(lambda s: s["pixels"] == seen[0])
     assert not player()["canvas"]["covered"]
+
+
+def test_a_wheel_scrolls_past_a_player_in_a_page_until_it_is_clicked(browser, player):
+    start = player.paused()
+    x, y = start["canvas"]["x"], start["canvas"]["y"]
+    browser.wheel(x, y, 120.0)
+    if player.window != "window":
+        browser.until("scrollY > 50")
+        time.sleep(0.3)
+        assert player()["pixels"] == start["pixels"]
+        browser.run("scrollTo(0, 0)")
+        browser.click(x, y)
+        browser.wheel(x, y, 120.0)
+    player.until(lambda s: s["pixels"] != start["pixels"])
+    assert browser.run("scrollY") == 0
 
 
 def test_full_screen(browser, player):
