@@ -77,7 +77,7 @@ LOOKS = {
     "beam_of_designed_stiffness": Look(("before", "motion"), columns=2, color="youngs_modulus", still=1.0),
     "bones_in_an_arm": Look(still=1.0, cut=CUT),
     "bouncing_balls": Look(still=0.42),
-    "chambers_from_stl": Look(still=1.0),
+    "chambers_from_stl": Look(still=0.45),
     "double_pendulum": Look(worlds=8, overlaid=True, span=(0.3, 1.0), view=(-80.0, 8.0)),
     "friction_on_an_incline": Look(view=(-40.0, 22.0), still=0.8),
     "gravity_compensation": Look(("motions",), overlaid=True, view=(-80.0, 10.0), still=0.6),
@@ -162,13 +162,23 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
         return frames
     for pictures in pictures_of(panels, cameras, (width, height), look, range(look.frames)):
         if look.overlaid:
-            frames.append(functools.reduce(ImageChops.darker, pictures))
+            frames.append(stacked(pictures))
             continue
         frame = Image.new("RGB", SIZE, "white")
         for i, picture in enumerate(pictures):
             frame.paste(picture, (i % columns * width, i // columns * height))
         frames.append(frame)
     return frames
+
+
+def stacked(pictures: Sequence[Image.Image]) -> Image.Image:
+    """Pictures with one background as layers: what moves in a later one lies in front, in its own colours."""
+    whole = functools.reduce(ImageChops.lighter, pictures)
+    ground = np.asarray(whole)
+    for picture in pictures:
+        moves = (np.asarray(picture) != ground).any(axis=2)
+        whole.paste(picture, mask=Image.fromarray(moves))
+    return whole
 
 
 def closer(
