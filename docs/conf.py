@@ -31,6 +31,7 @@ extensions = [
     "documented_names",
     "gallery",
     "mathml",
+    "tables",
     "tutorials",
     "usd_attributes",
 ]

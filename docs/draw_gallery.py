@@ -88,7 +88,7 @@ LOOKS = {
     "identify_stiffness": Look(("guess", "truth", "motion"), overlaid=True, still=1.0),
     "one_finger_three_solvers": Look(("motions",), view=(-90.0, 10.0)),
     "optimise_a_throw": Look(("tries",), range(0, 60, 6), overlaid=True, still=0.8),
-    "pneumatic_finger": Look(still=1.0),
+    "pneumatic_finger": Look(still=1.0, cut=wb.shapes.HalfSpace((0, 0.015, 0), (0, 1, 0))),
     "octopus_before_and_after": Look(("before", "motion"), still=1.0),
     "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0, frames=24),
     "trunk_reaches_a_ball": Look(("tries",), range(1, 8, 2), in_turn=True, still=1.0),
@@ -270,6 +270,9 @@ def stage_of(motion: Motion, camera: wb.view.Camera, size: tuple[int, int], look
     ruler = [*ax.texts]
     if motion.scene.dim == 3 and floor_height(motion.scene) is None:
         ruler += [*ax.patches, *ax.collections]  # a grid on which nothing stands
+    elif motion.scene.dim == 3:
+        (grid,) = ax.collections
+        grid.set_segments(grid.get_segments()[1:])  # without the upright edge, whose numbers are not shown
     for artist in ruler:
         artist.remove()
     ax.set_axis_off()
