@@ -92,7 +92,7 @@ LOOKS = {
     "octopus_before_and_after": Look(("before", "motion"), still=1.0),
     "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0, frames=24),
     "trunk_reaches_a_ball": Look(("tries",), range(1, 8, 2), in_turn=True, still=1.0),
-    "worlds_of_stiffness": Look(worlds=5),
+    "worlds_of_stiffness": Look(worlds=5, still=0.75),
 }
 """Looks of the scripts that differ from the usual one."""
 
