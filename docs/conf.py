@@ -10,6 +10,7 @@ import os
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extension"))
@@ -30,6 +31,7 @@ extensions = [
     "documented_names",
     "gallery",
     "mathml",
+    "tables",
     "tutorials",
     "usd_attributes",
 ]
@@ -109,9 +111,11 @@ WITH_SECTIONS = (
 REPOSITORY = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"][
     "hooks"
 ]["custom"]["repository"]
+PLACED = not urlsplit(REPOSITORY).hostname.endswith(".example")
+"""Whether the repository has an address: the reserved ending stands in for one, and a link to it leads nowhere."""
 html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "warpbots"},
-    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-solid fa-code-branch"}],
+    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-solid fa-code-branch"}] if PLACED else [],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "navbar_align": "left",

@@ -77,7 +77,7 @@ LOOKS = {
     "beam_of_designed_stiffness": Look(("before", "motion"), columns=2, color="youngs_modulus", still=1.0),
     "bones_in_an_arm": Look(still=1.0, cut=CUT),
     "bouncing_balls": Look(still=0.42),
-    "chambers_from_stl": Look(still=1.0),
+    "chambers_from_stl": Look(still=0.45),
     "double_pendulum": Look(worlds=8, overlaid=True, span=(0.3, 1.0), view=(-80.0, 8.0)),
     "friction_on_an_incline": Look(view=(-40.0, 22.0), still=0.8),
     "gravity_compensation": Look(("motions",), overlaid=True, view=(-80.0, 10.0), still=0.6),
@@ -88,11 +88,11 @@ LOOKS = {
     "identify_stiffness": Look(("guess", "truth", "motion"), overlaid=True, still=1.0),
     "one_finger_three_solvers": Look(("motions",), view=(-90.0, 10.0)),
     "optimise_a_throw": Look(("tries",), range(0, 60, 6), overlaid=True, still=0.8),
-    "pneumatic_finger": Look(still=1.0),
+    "pneumatic_finger": Look(still=1.0, cut=wb.shapes.HalfSpace((0, 0.015, 0), (0, 1, 0))),
     "octopus_before_and_after": Look(("before", "motion"), still=1.0),
     "quadrupeds_that_learn": Look(("before", "motion"), in_turn=True, view=(-50.0, 40.0), still=1.0, frames=24),
     "trunk_reaches_a_ball": Look(("tries",), range(1, 8, 2), in_turn=True, still=1.0),
-    "worlds_of_stiffness": Look(worlds=5),
+    "worlds_of_stiffness": Look(worlds=5, still=0.75),
 }
 """Looks of the scripts that differ from the usual one."""
 
@@ -162,13 +162,23 @@ def frames_of(script: dict[str, Any], look: Look) -> list[Image.Image]:
         return frames
     for pictures in pictures_of(panels, cameras, (width, height), look, range(look.frames)):
         if look.overlaid:
-            frames.append(functools.reduce(ImageChops.darker, pictures))
+            frames.append(stacked(pictures))
             continue
         frame = Image.new("RGB", SIZE, "white")
         for i, picture in enumerate(pictures):
             frame.paste(picture, (i % columns * width, i // columns * height))
         frames.append(frame)
     return frames
+
+
+def stacked(pictures: Sequence[Image.Image]) -> Image.Image:
+    """Pictures with one background as layers: what moves in a later one lies in front, in its own colours."""
+    whole = functools.reduce(ImageChops.lighter, pictures)
+    ground = np.asarray(whole)
+    for picture in pictures:
+        moves = (np.asarray(picture) != ground).any(axis=2)
+        whole.paste(picture, mask=Image.fromarray(moves))
+    return whole
 
 
 def closer(
@@ -260,6 +270,9 @@ def stage_of(motion: Motion, camera: wb.view.Camera, size: tuple[int, int], look
     ruler = [*ax.texts]
     if motion.scene.dim == 3 and floor_height(motion.scene) is None:
         ruler += [*ax.patches, *ax.collections]  # a grid on which nothing stands
+    elif motion.scene.dim == 3:
+        (grid,) = ax.collections
+        grid.set_segments(grid.get_segments()[1:])  # without the upright edge, whose numbers are not shown
     for artist in ruler:
         artist.remove()
     ax.set_axis_off()

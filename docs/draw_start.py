@@ -24,7 +24,7 @@ FILMS = {
     "projective": "ball_in_a_hammock",
     "articulated": "hand_from_mjcf",
     "coupled": "robot_on_sand",
-    "gallery": "pneumatic_finger",
+    "gallery": "chambers_from_stl",
 }
 """Names of films, and the scripts whose motions they show."""
 SIZE = (480, 320)  # [pixels]

@@ -80,6 +80,10 @@ class Page:
             self.mouse("mouseMoved", *(a + (b - a) * i / steps for a, b in zip(start, end, strict=True)), modifiers)
         self.mouse("mouseReleased", *end, modifiers)
 
+    def wheel(self, x: float, y: float, down: float) -> None:
+        """Turn the wheel [pixels]."""
+        self.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=down)
+
     def tap(self, x: float, y: float) -> None:
         """Touch with a finger."""
         self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])

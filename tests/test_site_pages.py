@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -98,6 +99,12 @@ def test_links_of_the_start_page_lead_somewhere(site, page):
         Path(link.removeprefix("file://")) if link.startswith("file:") else site / "docs" / link for link in links
     ]
     assert all(target.is_file() for target in targets)
+
+
+def test_no_link_leads_to_an_address_that_stands_in_for_another(site):
+    """The endings .example and .invalid are reserved: nobody answers there."""
+    found = re.compile(r'(?:href|src)="https?://[^"/]*\.(?:example|invalid)[/"]')
+    assert not [file for file in site.rglob("*.html") if found.search(file.read_text(encoding="utf-8"))]
 
 
 def test_the_search_finds_what_explains_before_what_records(site, page):

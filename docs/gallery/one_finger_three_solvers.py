@@ -16,7 +16,7 @@ regions = {
 }
 rubber = wb.Material(youngs_modulus=2e5, poissons_ratio=0.25, density=1000.0)
 finger = wb.SoftBody("finger", Box((0, 0, 0), (0.2, 0.04, 0.04)), rubber, regions, color=(0.9, 0.65, 0.55))
-muscle = wb.actuators.Muscle("pull", "top", (1, 0, 0), max_stress=2e4)
+muscle = wb.actuators.Muscle("pull", "top", (1, 0, 0), max_stress=3.5e4)
 scene = wb.Scene([finger], [muscle], constraints=[wb.Constraint("root")], gravity=(0, 0, 0))
 (figure, ax), motions = plt.subplots(figsize=(7, 3), layout="constrained"), []
 pull = torch.sin(torch.linspace(0.0, 6.0, (steps := 60))).square()[:, None]

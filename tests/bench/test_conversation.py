@@ -135,6 +135,16 @@ def test_a_fault_pauses_and_is_said_to_the_user():
     run(talk())
 
 
+def test_the_pace_is_said_when_an_interval_takes_seconds(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(pacing.time, "perf_counter", lambda: now[0])
+    pace, simulated, dt = Pace(), 0.0, 0.01
+    for _ in range(3):
+        simulated += dt * min(1, pace.due(simulated, 1.0, dt))
+        now[0] += 4.0
+    assert pace.ratio == pytest.approx(dt / 4.0)
+
+
 def test_the_pace_is_real_time_catches_up_little_and_says_when_it_is_slow(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(pacing.time, "perf_counter", lambda: now[0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from view_cases import GREEN, RED
 
 from warpbots.scene import Box, DruckerPrager, Obstacle, Scene, SoftBody, Sphere
@@ -11,7 +12,7 @@ from warpbots.surfaces.clipped import box_corners
 from warpbots.surfaces.skin import skins_of
 from warpbots.view import Camera, draw, flat_matter, picture
 from warpbots.view.deformation import DeformationGradients
-from warpbots.view.palette import CONTRACT, EXPAND, GROUND, body_colors
+from warpbots.view.palette import CONTRACT, EXPAND, GROUND, INK, body_colors
 from warpbots.view.ruler import ruler
 
 
@@ -136,6 +137,21 @@ def test_values_are_drawn_by_colour_with_a_bar(flat, axes, pixels):
     assert np.abs(high - (0.993, 0.906, 0.144)).max() < 0.05
 
 
+def test_values_inside_a_flat_body_are_interpolated_and_its_border_is_neutral(flat, axes, pixels):
+    """A linear field has the colours of the map between the particles too, and no shade of the body is beside it."""
+    x = flat.matter.position
+    bar = flat.matter.body == 0
+    value = np.where(bar, x[:, 0], x[bar, 0].min())
+    ax = draw(flat.scene, flat.matter, ax=axes(), value=value)
+    image, lower, upper = pixels(ax.figure), x[bar].min(axis=0), x[bar].max(axis=0)
+    points = np.random.default_rng(0).uniform(lower, upper, (300, 2))
+    seen, share = at(image, ax, points), (points[:, 0] - value.min()) / np.ptp(value)
+    assert np.abs(seen - colormaps["viridis"](share)[:, :3]).max() < 0.03
+    for body in (RED, GREEN):
+        assert np.abs(image - flat_matter.OUTLINE * np.array(body)).max(axis=2).min() > 0.05
+    assert np.abs(image - INK).max(axis=2).min() < 0.15
+
+
 def test_showing_another_moment_leaves_nothing_of_the_last_one(trajectory, axes, pixels):
     camera = Camera.around(trajectory.scene, np.stack([x for _, x, _ in trajectory.frames()]))
     start, end = trajectory.start.position[0], trajectory.final.position[0]
@@ -145,18 +161,6 @@ def test_showing_another_moment_leaves_nothing_of_the_last_one(trajectory, axes,
         stage.show(end, time=0.1)
     np.testing.assert_array_equal(*(pixels(stage.ax.figure) for stage in stages))
     assert not np.array_equal(pixels(stages[0].ax.figure), (stages[0].show(start), pixels(stages[0].ax.figure))[1])
-
-
-def test_many_particles_are_thinned_out_and_still_cover_the_body(flat, axes, pixels, monkeypatch):
-    def red(image):
-        return (np.abs(image - RED).max(axis=2) < 0.3).mean()
-
-    every = red(pixels(draw(flat.scene, flat.matter, ax=axes()).figure))
-    monkeypatch.setattr(flat_matter, "_MOST", len(flat.matter) // 2)
-    ax = draw(flat.scene, flat.matter, ax=axes())
-    drawn = [c for c in ax.collections if len(c.get_offsets()) > 1]
-    assert sum(len(c.get_offsets()) for c in drawn) == len(flat.matter) // 2
-    assert red(pixels(ax.figure)) == pytest.approx(every, rel=0.15)
 
 
 @pytest.mark.parametrize("F", [np.eye(2), np.array([[1.6, 0.4], [0.0, 0.8]]), np.array([[0.0, -1.0], [1.5, 0.0]])])
@@ -205,6 +209,22 @@ def test_grains_that_move_apart_are_discs_without_a_line_around_them(matter, axe
     assert (at(image, ax, (x[:1] + x[particles.position[:, 0] > x[0, 0] + 1e-3][:1]) / 2.0) == 1.0).all()
     drawn = (image < 1.0).any(axis=2) & (np.abs(image - 0.62 * np.array(RED)).max(axis=2) < 0.02)
     assert not drawn.any()
+
+
+@pytest.mark.parametrize("matter", [SAND, WATER], ids=["sand", "fluid"])
+def test_many_grains_are_thinned_out_and_still_cover_the_body(matter, axes, pixels, monkeypatch):
+    scene = Scene((SoftBody("grains", Box((0.0, 0.0), (0.2, 0.1)), matter, color=RED),))
+    particles = MPM(dx=0.02).build(scene).matter
+
+    def red(image):
+        return (np.abs(image - RED).max(axis=2) < 0.3).mean()
+
+    every = red(pixels(draw(scene, particles, ax=axes()).figure))
+    monkeypatch.setattr(flat_matter, "_MOST", len(particles) // 2)
+    ax = draw(scene, particles, ax=axes())
+    drawn = [c for c in ax.collections if len(c.get_offsets()) > 1]
+    assert sum(len(c.get_offsets()) for c in drawn) == len(particles) // 2
+    assert red(pixels(ax.figure)) == pytest.approx(every, rel=0.15)
 
 
 def test_matter_that_has_torn_is_drawn_undeformed(flat, rng):

@@ -1,6 +1,10 @@
 """The player answers to a mouse, fingers and keys, and shows what was simulated: in a browser, where one is installed."""
 
+import base64
+import json
+import struct
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +13,7 @@ from browser import chromium
 from view_cases import GREEN, RED
 
 from warpbots.view import save_html
+from warpbots.view.browser.motion_data import motion_data
 from warpbots.view.cable_routes import cable_routes
 from warpbots.view.flat_matter import OUTLINE
 from warpbots.view.html_page import cell_player
@@ -48,6 +53,12 @@ NO_FAULT = "window.faults = []; onerror = (...all) => { faults.push(all.join(' '
     "onunhandledrejection = event => { faults.push(String(event.reason)); };"  # fmt: skip
 
 
+def read_header(text):
+    """The words at the start of the data of a player."""
+    block = zlib.decompress(base64.b64decode(text))
+    return json.loads(block[4 : 4 + struct.unpack("<I", block[:4])[0]])
+
+
 @pytest.fixture(scope="module")
 def browser():
     with chromium() as page:
@@ -60,7 +71,9 @@ def pages(flat, solid, tmp_path_factory):
     """Pages of their own, and a longer one in which the output of a cell stands."""
     folder = tmp_path_factory.mktemp("pages")
     frame, _ = cell_player(collect(flat, moments(flat, None), 0))
-    (folder / "cell.html").write_text(f"<body><h1>above</h1>{frame}<p>below</p></body>", encoding="utf-8")
+    (folder / "cell.html").write_text(
+        f"<body><h1>above</h1>{frame}<p style='height: 900px'>below</p></body>", encoding="utf-8"
+    )
     files = {name: save_html(folder / f"{name}.html", motion) for name, motion in (("flat", flat), ("solid", solid))}
     return files | {"cell": folder / "cell.html"}
 
@@ -245,13 +258,28 @@ def test_the_mouse_turns_moves_and_zooms_the_view(browser, player):
     for action in (
         lambda: browser.drag((x, y), (x + 70, y + 20)),
         lambda: browser.drag((x, y), (x + 70, y + 20), modifiers=8),
-        lambda: browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-300),
+        lambda: browser.wheel(x, y, -300.0),
     ):
         action()
         seen.append(player.until(lambda s: s["pixels"] not in seen)["pixels"])
     browser.key("v", 86, "v")
     player.until(lambda s: s["pixels"] == seen[0])
     assert not player()["canvas"]["covered"]
+
+
+def test_a_wheel_scrolls_past_a_player_in_a_page_until_it_is_clicked(browser, player):
+    start = player.paused()
+    x, y = start["canvas"]["x"], start["canvas"]["y"]
+    browser.wheel(x, y, 120.0)
+    if player.window != "window":
+        browser.until("scrollY > 50")
+        time.sleep(0.3)
+        assert player()["pixels"] == start["pixels"]
+        browser.run("scrollTo(0, 0)")
+        browser.click(x, y)
+        browser.wheel(x, y, 120.0)
+    player.until(lambda s: s["pixels"] != start["pixels"])
+    assert browser.run("scrollY") == 0
 
 
 def test_full_screen(browser, player):
@@ -404,3 +432,12 @@ def test_cables_and_outlines_are_lines(browser, pages, flat, solid):
     border = min(across, key=sum)
     np.testing.assert_allclose(border, OUTLINE * np.array(RED), atol=0.1)
     assert inside[0] > 1.4 * border[0]
+
+
+@pytest.mark.parametrize("color", [None, "stress"])
+def test_outlines_are_neutral_where_colours_show_values(flat, color):
+    """Beside a scale of colours a shade of the body, here dark red and dark green, would be misread."""
+    motion = collect(flat, [0, flat.steps], color=color)
+    lines = read_header(motion_data(motion))["lines"]
+    expected = [INK, INK] if color else [tuple(OUTLINE * np.array(c)) for c in (RED, GREEN)]
+    np.testing.assert_allclose([line["color"] for line in lines], expected)

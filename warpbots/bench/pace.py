@@ -38,7 +38,9 @@ class Pace:
         if speed == 0.0:
             return 0
         now = time.perf_counter()
-        self._marks = [mark for mark in self._marks if now - mark[0] < _SPAN] + [(now, simulated)]
+        self._marks.append((now, simulated))
+        while now - self._marks[1][0] >= _SPAN:  # the last one before the span stays: an interval may take longer
+            del self._marks[0]
         then, before = self._marks[0]
         if now - then > _SPAN / 2.0:
             self.ratio = (simulated - before) / (now - then)

@@ -189,7 +189,8 @@ def _show(motion: Motion, frame: int, stage: SceneAxes) -> None:
     """Draw the frame with index `frame` of a motion on the axes of `stage`."""
     stage.show(
         motion.position[frame], motion.control[frame], poses=motion.poses[frame], time=motion.time[frame],
-        obstacles=None if motion.obstacles is None else motion.obstacles[frame], colors=motion.colors(frame),
+        obstacles=None if motion.obstacles is None else motion.obstacles[frame],
+        colors=None if motion.values is None else motion.colors(frame),
     )  # fmt: skip
 
 

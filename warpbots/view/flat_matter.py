@@ -1,4 +1,4 @@
-"""Draws soft matter in 2D: discs that deform with the matter, inside the outlines of the bodies."""
+"""Draws soft matter in 2D: areas inside the outlines of the bodies, and discs that deform with loose matter."""
 
 from typing import TYPE_CHECKING
 
@@ -8,19 +8,32 @@ from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.skin import Skin, comes_apart
 from warpbots.view.deformation import DeformationGradients
+from warpbots.view.palette import INK
+from warpbots.view.upright_view import filling
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-__all__ = ["OUTLINE", "FlatMatter"]
+__all__ = ["OUTLINE", "FlatMatter", "outline_color"]
 
 _MOST = 30_000  # largest number of particles that are drawn
 _RIM = 0.0035  # width of an outline relative to the width of the window
 _LINE = 1.6  # width of an outline in points, half of it outside the body
 OUTLINE = 0.62
 """Brightness of an outline relative to its body."""
+
+
+def outline_color(scene: Scene, body: int, shows_values: bool) -> tuple[float, ...]:
+    """Red, green and blue of an outline in [0, 1].
+
+    Args:
+        scene: The scene with the bodies.
+        body: Index of the body.
+        shows_values: Whether the colours of the body show values, beside which a shade of its own would be misread.
+    """
+    return INK if shows_values else tuple(OUTLINE * c for c in scene.colors[body])
 
 
 class FlatMatter:
@@ -37,6 +50,7 @@ class FlatMatter:
             skins: Outlines of the bodies that have an outline.
         """
         self._ax, self._scene, self._radius, self._skins = ax, scene, radius, skins
+        self._fillings = [filling(skin, scene.bodies[skin.body].shape) for skin in skins]
         apart = np.array([comes_apart(body) for body in scene.bodies], dtype=bool)
         self._grains = apart[np.asarray(particles.body, dtype=int)]
         self._deformation = DeformationGradients(particles, self._grains) if len(particles) else None
@@ -46,44 +60,57 @@ class FlatMatter:
             self._drawn = np.random.default_rng(0).choice(len(radius), _MOST, replace=False)
             self._radius = radius * np.sqrt(len(radius) / _MOST)
 
-    def show(self, position: np.ndarray, colors: np.ndarray) -> "list[Artist]":
+    def show(self, position: np.ndarray, colors: np.ndarray, shows_values: bool) -> "list[Artist]":
         """Draw one moment.
 
-        For torn bodies and bodies without an outline, larger and darker discs are drawn behind the discs, so that a
-        dark line is visible around the body. Sand and fluids are drawn as discs without such a line.
+        Bodies with an outline are areas, whose colours are interpolated between the particles. Torn bodies and bodies
+        without an outline are discs; larger and darker discs behind them make a dark line around the body visible.
+        Sand and fluids are discs without such a line.
 
         Args:
             position: Positions of the particles [m], shape (n_particles, 2).
             colors: Red, green and blue of the particles in [0, 1], shape (n_particles, 3).
+            shows_values: Whether these colours show values.
 
         Returns:
             The matplotlib artists that were drawn.
         """
         if self._deformation is None:
             return []
-        ellipses = self._deformation.of(position)
         loose, made = np.ones(len(position), dtype=bool), []
-        for skin in self._skins:
+        for skin, faces in zip(self._skins, self._fillings, strict=True):
             vertices, intact, _ = skin.at(position)
             if intact.all():
                 loose[skin.members] = False
-                path, dark = _closed(vertices, skin.faces), OUTLINE * np.array(self._scene.colors[skin.body])
-                made.append(self._outline(path, dark))
-                made.append(self._discs(position, colors, ellipses, skin.members, 0.0, 3))
-                made[-1].set_clip_path(path, self._ax.transData)
+                made.append(self._outline(vertices, skin, outline_color(self._scene, skin.body, shows_values)))
+                x = np.concatenate([vertices, position[skin.members]])
+                made.append(self._area(x, colors[np.append(skin.owner, skin.members)], faces))
+        if not loose.any():
+            return made
+        ellipses = self._deformation.of(position)
+        rims = np.broadcast_to(INK, colors.shape) if shows_values else OUTLINE * colors
         for some, grow, color, order in (
-            (loose & ~self._grains, self._rim, OUTLINE * colors, 2),
+            (loose & ~self._grains, self._rim, rims, 2),
             (loose, 0.0, colors, 3),
         ):
             if some.any():
                 made.append(self._discs(position, color, ellipses, np.flatnonzero(some), grow, order))
         return made
 
-    def _outline(self, path: "Path", color: np.ndarray) -> "Artist":
+    def _outline(self, vertices: np.ndarray, skin: Skin, color: tuple[float, ...]) -> "Artist":
         from matplotlib.patches import PathPatch
 
+        path = _closed(vertices, skin.faces)
         shape = PathPatch(path, facecolor=color, edgecolor=color, linewidth=_LINE, joinstyle="round", zorder=2)
         return self._ax.add_patch(shape)
+
+    def _area(self, x: np.ndarray, colors: np.ndarray, faces: np.ndarray) -> "Artist":
+        """Draw triangles, with colours interpolated between their corners `x` [m]."""
+        from matplotlib.collections import TriMesh
+        from matplotlib.tri import Triangulation
+
+        area = TriMesh(Triangulation(*x.T, triangles=faces), facecolors=colors, zorder=3)
+        return self._ax.add_collection(area, autolim=False)
 
     def _discs(
         self,

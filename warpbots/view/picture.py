@@ -228,8 +228,8 @@ class SceneAxes:
     ) -> None:
         """Show another moment in place of the previous moment.
 
-        The arguments are as for `draw`; `colors` are the colours of the particles instead: red, green and blue in [0,
-        1], shape (n_particles, 3).
+        The arguments are as for `draw`; `colors` are the colours of the particles that show values: red, green and blue
+        in [0, 1], shape (n_particles, 3).
         """
         position = _checked(position, self.particles.position.shape, "position")
         poses = poses_at_zero(self.scene) if poses is None else poses
@@ -237,13 +237,14 @@ class SceneAxes:
             control = _checked(control, (len(self.scene.actuators),), "control")
         while self._moving:
             self._moving.pop().remove()
+        shows_values = colors is not None or value is not None
         colors = body_colors(self.scene, self.particles, control) if colors is None else colors
         if value is not None:
             colors = self._mapped(_checked(value, (len(position),), "value"), label)
         shapes = self._moved(BodyPoses(*at_start(self.scene)) if obstacles is None else obstacles)
         if self.scene.dim == 2:
             self._moving += [artist for shape in shapes for artist in draw_section(self.ax, shape, self.camera)]
-            self._moving += self._flat.show(position, colors)
+            self._moving += self._flat.show(position, colors, shows_values)
         else:
             self._moving += self._rendered(position, colors, poses, shapes)
         self._moving += self._cables(position, control)

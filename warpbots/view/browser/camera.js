@@ -81,7 +81,16 @@ class Camera {
 
 // --- mouse and fingers -----------------------------------------------------------------------------------------------
 
+function isInScrollingPage(canvas) {
+    if (document.fullscreenElement) return false;
+    if (window !== window.parent) return true;  // whether the page around a frame scrolls cannot be asked everywhere
+    const scrolls = e => e.scrollHeight > e.clientHeight && /auto|scroll/.test(getComputedStyle(e).overflowY);
+    for (let e = canvas.parentElement; e; e = e.parentElement) if (scrolls(e)) return true;
+    return document.scrollingElement.scrollHeight > innerHeight + 1;
+}
+
 // One finger or the left button turns the view, the right button or Shift moves it, two fingers or the wheel do both.
+// In a page that scrolls, the wheel is for the view once the view was clicked.
 // `hand` may take a pointer that goes down: {takes(event), moves(event), releases()}.
 function steer(canvas, picture, changed, hand = null) {
     const fingers = new Map();
@@ -124,6 +133,7 @@ function steer(canvas, picture, changed, hand = null) {
     };
     canvas.oncontextmenu = event => event.preventDefault();
     canvas.addEventListener("wheel", event => {
+        if (!canvas.matches(":focus") && isInScrollingPage(canvas)) return;  // whoever scrolls past does not mean the view
         picture.camera?.zoom(Math.exp(0.001 * event.deltaY));
         changed();
         event.preventDefault();

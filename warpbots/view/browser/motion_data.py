@@ -38,7 +38,10 @@ def motion_data(motion: Motion, note: str = "") -> str:
     obstacles = motion.obstacles
     if obstacles is None:
         obstacles = BodyPoses(*(np.repeat(a[None], len(motion), axis=0) for a in at_start(motion.scene)))
-    scene = BrowserScene(motion.scene, motion.particles, motion.skins, motion.solids, camera, obstacles)
+    scene = BrowserScene(
+        motion.scene, motion.particles, motion.skins, motion.solids, camera, obstacles,
+        shows_values=motion.values is not None,
+    )  # fmt: skip
     moments = [scene.moment(x, motion.colors(k), motion.poses[k], obstacles[k]) for k, x in enumerate(motion.position)]
     vertices, colors, position, rotation = (
         np.stack([getattr(m, name) for m in moments]) for name in ("vertices", "colors", "position", "rotation")

@@ -13,7 +13,7 @@ from warpbots.surfaces.skin import Skin, loose
 from warpbots.surfaces.triangles import creased, vertex_normals
 from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
-from warpbots.view.flat_matter import OUTLINE
+from warpbots.view.flat_matter import outline_color
 from warpbots.view.mesh_bodies import creased_mesh, seen_twice
 from warpbots.view.palette import GROUND, GROUND_EDGE, INK, PAPER
 from warpbots.view.picture import radii
@@ -111,6 +111,7 @@ class BrowserScene:
         camera: Camera,
         obstacles: BodyPoses,
         reach: float = 0.0,
+        shows_values: bool = False,
     ):
         """Prepare the parts that stay the same.
 
@@ -123,6 +124,7 @@ class BrowserScene:
             obstacles: Displacements of the obstacles from their places at some moments, all of which must be in view;
                 the first axis of the arrays is the moment.
             reach: How far the ground reaches beyond the box of the camera, relative to the longest edge of this box.
+            shows_values: Whether the colours of soft bodies show values.
         """
         self.scene, self.camera = scene, camera
         self._flat, self._matter, self._skins, self._reach = scene.dim == 2, matter, skins, reach
@@ -132,7 +134,7 @@ class BrowserScene:
         self.radius = radii(matter)[self._alone]
         self._routes = cable_routes(scene, matter)
         self.soft, self._used = self._soft_meshes()
-        self.lines = self._lines()
+        self.lines = self._lines(shows_values)
         self.rigid = [
             DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices, s.normals) if len(s.faces) else None
             for s in solids
@@ -179,11 +181,11 @@ class BrowserScene:
             first += len(used)
         return made, nodes
 
-    def _lines(self) -> list[DrawnLine]:
+    def _lines(self, shows_values: bool) -> list[DrawnLine]:
         """Outlines of flat bodies, whose vertices come first in their meshes, and cables, after all soft meshes."""
         made, first = [], 0
         for skin in self._skins if self._flat else ():
-            color = tuple(OUTLINE * c for c in self.scene.colors[skin.body])
+            color = outline_color(self.scene, skin.body, shows_values)
             ends = np.flatnonzero(skin.faces[:, 1] < skin.faces[:, 0])
             starts = np.append(0, ends[:-1] + 1)
             for a, b in zip(starts, ends, strict=True):
