@@ -33,7 +33,7 @@ def test_gradients_of_a_fold_are_those_of_differences_and_end_with_its_parts(fol
     slope, apart = (torch.autograd.grad(loss, signals)[0] for loss in (whole, parts))
     torch.testing.assert_close(apart[10:], slope[10:], rtol=1e-3, atol=1e-3 * float(slope.abs().max()))
     assert float((apart[:10] - slope[:10]).norm()) > 0.3 * float(slope[:10].norm())
-    h = 1e-3
+    h = 5e-4  # differences over 1e-4 to 2e-3 scatter by 3 %, because pads stick and slip
     with torch.no_grad():
         ahead, behind = (float(fold.loss(signals + side * h * way, 20)) for side in (1.0, -1.0))
     assert float((slope * way).sum()) == pytest.approx((ahead - behind) / (2.0 * h), rel=0.05)
