@@ -166,6 +166,15 @@ def test_script_of_a_task(name, computed, start):
     assert start(BENCHMARKS / "tasks" / f"{name}.py")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["parts", "cma"])
+def test_fold_is_learned(by, start):
+    """In three rollouts of two steps, from the hand that opens too early; what was found is not kept."""
+    require(["cma"])
+    said = start(BENCHMARKS / "tasks" / "cloth.py", "--learn", "early", "--by", by)
+    assert said.count(" mm\n") == 3 and f"early {by} 0: " in said and " mm in 3 rollouts" in said
+
+
 @pytest.mark.parametrize("name", scenes())
 def test_scene_of_the_runner(name, start):
     """Time and size are measured; those for a GPU are started where the others are."""

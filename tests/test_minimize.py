@@ -325,6 +325,20 @@ def test_cma_finds_the_optimum_within_bounds_and_leaves_global_generators_alone(
     assert np.random.random() == np.random.RandomState(3).random()  # noqa: NPY002
 
 
+def test_the_best_rollout_of_a_generation_that_the_limit_ended_counts():
+    """Of every limit, from none to two generations of six: unknowns and history have the best of all rollouts."""
+    for limit in range(1, 14):
+        x, seen = leaf(-1.0, 0.5), []
+
+        def loss():
+            seen.append((rosenbrock(x).item(), x.tolist()))  # noqa: B023
+            return rosenbrock(x)  # noqa: B023
+
+        history = wb.minimize(loss, x, wb.methods.CMA(), episodes=limit, **QUIET)
+        assert (history.loss[history.best], x.tolist()) == min(seen)
+        assert len(seen) == history.episodes[-1] == limit and history.reason == "episode limit"
+
+
 def smoothed_step(loss, start, **settings):
     """The gradient of a smoothed loss, as the step of plain descent at a rate of one."""
     x = leaf(start)

@@ -1,12 +1,20 @@
 """An arm with two soft pads folds a cloth in half over a bar.
 
     python benchmarks/tasks/cloth.py [FILE] [--film FILM] [--usd USD]
+    python benchmarks/tasks/cloth.py --learn early|rest [--by gradient|parts|cma] [--seed 0]
+    python benchmarks/tasks/cloth.py --play early|rest [--by gradient|parts|cma] [--seed 0] [--film FILM] [--usd USD]
 
 FILE is the arm of `arm.py`; without a file, the small arm of `grasping.py` does it. The cloth, a felt, hangs between
 the pads at the start. The hand closes, draws the cloth across the bar, lowers its upper edge on the other side, opens
 and goes away. The motion is planned with gradients of readings (`grasping.py`). Prints how far the middle line of the
 cloth is from the top of the bar at the end: as planned, with a plan that opens the hand too early, with all signals at
 zero, with a smaller tolerance, in steps of half the length, and with smaller cells of cloth.
+
+``--learn`` adds offsets to the targets of the four servos of the small arm, on lines between `KNOTS` moments, and
+learns them: from the plan that opens the hand too early, or from an arm at rest whose hand grips and opens as in this
+plan. The loss is the mean distance from the moment when the hand opens. It is learned by gradients through the whole
+motion, by gradients that end after `REACH` steps, or by CMA-ES, in equally many rollouts; what was found is in
+cloth.npz. ``--play`` shows it, also in steps of half the length and with smaller cells.
 """
 
 import argparse
@@ -20,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from arm import robot_of
-from common import show, sized
+from common import learn, load, save, show, sized
 from grasping import Arm, Hand, Plan, around, at, grasp_scene, painted
 
 import warpbots as wb
@@ -45,6 +53,10 @@ HIGH = 0.29
 """Height of the middle of the pads at the start [m]."""
 PLANNED, EARLY = (0.33, 0.17), (0.28, 0.19)
 """Angle [rad] and height [m] where the hand opens, as planned and too early."""
+KNOTS, JUDGED, REACH = 5, 45, 40
+"""Moments with an offset, number of last steps whose mean distance is the loss, and steps after which gradients end."""
+EPISODES, RATE, SPREAD = sized(11, 3), {"early": 0.03, "rest": 0.12}, 0.02
+"""Rollouts of a search, its rate and the standard deviation of the first offsets [rad]."""
 
 
 def cloth(place: np.ndarray, turn: float, cells: float) -> wb.SoftBody:
@@ -123,13 +135,50 @@ class Fold:
             tolerance: Of a step [mean edges].
         """
         scene, solver = cloth_scene(robot, hand, cells), wb.ProjectiveDynamics(cell_size=0.3, tolerance=tolerance)
-        self.sim = wb.Simulation(scene, solver, STEP, halves)
+        self.sim = wb.Simulation(scene, solver, STEP, halves, checkpoints=wb.Checkpoints.all())
         self.plan = planned(robot, hand, opens)
 
-    def move(self, share: float) -> wb.Trajectory:
-        """The motion with a share of all signals of the plan."""
+    def move(self, signals: torch.Tensor) -> wb.Trajectory:
+        """The motion with these signals, shape (steps, channels)."""
         with torch.no_grad():
-            return self.sim.rollout(share * self.plan, len(self.plan))
+            return self.sim.rollout(signals, len(signals))
+
+    def signals(self, start: str, offsets: torch.Tensor) -> torch.Tensor:
+        """Signals of the plan, or of an arm at rest, with offsets of the targets, shape (steps, channels).
+
+        Args:
+            start: "early" for the signals of the plan, "rest" for those of its grip alone.
+            offsets: At `KNOTS` moments [rad], shape (KNOTS * servos,).
+        """
+        steps, reach = len(self.plan), [a.reach for a in self.sim.scene.actuators if isinstance(a, wb.actuators.Servo)]
+        knots = torch.cat([offsets.new_zeros(1, len(reach)), offsets.reshape(KNOTS, len(reach))]).T[None]
+        lines = torch.nn.functional.interpolate(knots, steps + 1, mode="linear", align_corners=True)[0].T[1:]
+        servos, grip = self.plan[:, : len(reach)] * (start == "early"), self.plan[:, len(reach) :]
+        return torch.cat([servos + (lines / torch.tensor(reach)).to(servos), grip], dim=1)
+
+    def loss(self, signals: torch.Tensor, reach: int) -> torch.Tensor:
+        """Mean distance of the middle line from the top of the bar in the last `JUDGED` steps [m].
+
+        A part of the motion whose steps have no gradient passes none on, and a line says so.
+
+        Args:
+            signals: Shape (steps, channels).
+            reach: Number of steps of a part of the motion, after which gradients end.
+        """
+        state, ends, total, slopes = None, len(signals) - min(JUDGED, len(signals)), 0.0, []
+        for first, part in zip(range(0, len(signals), reach), signals.split(reach), strict=True):
+            own = part.detach().requires_grad_(signals.requires_grad)
+            motion = self.sim.rollout(own, len(own), state, observe=lambda state: self.distance(state)[None, None])
+            loss = motion.observation[0, max(ends - first, 0) :, 0].sum() / (len(signals) - ends)
+            slopes.append(torch.zeros_like(part))
+            if loss.requires_grad and first + len(own) > ends:
+                try:
+                    (slopes[-1],) = torch.autograd.grad(loss, own)
+                except FloatingPointError as error:
+                    why = str(error).partition("; ")[2]
+                    print(f"  no gradient of steps {first} to {first + len(own)}: {why}", flush=True)
+            total, state = total + loss.detach(), motion.final.mapped(torch.Tensor.detach)
+        return total + (torch.cat(slopes) * (signals - signals.detach())).sum()
 
     def distance(self, state: object) -> torch.Tensor:
         """Root mean square distance of the middle line from the top of the bar [m]."""
@@ -149,13 +198,35 @@ class Fold:
         )
 
 
-def main() -> None:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("robot", type=Path, nargs="?", metavar="FILE", help="URDF or MJCF of the arm")
-    parser.add_argument("--film", type=Path, help="where to write the film: .gif, .mp4, or .png for two strips")
-    parser.add_argument("--usd", type=Path, help="where to write the motion as USD")
-    asked = parser.parse_args()
+def search(start: str, by: str, seed: int, rollouts: int) -> None:
+    """Learn offsets, print losses, and add what was found to cloth.npz.
+
+    Args:
+        start: "early" or "rest".
+        by: "gradient", "parts" or "cma".
+        seed: Of the first offsets and of CMA-ES.
+        rollouts: Their largest number.
+    """
+    fold = Fold(*robot_of(None), EARLY)
+    rule = wb.methods.Torch(torch.optim.Adam, lr=RATE[start])
+    if by == "cma":
+        rule = wb.methods.CMA(2.0 * RATE[start], seed=seed + 1, population=sized(5, 2))
+
+    def loss(offsets: torch.Tensor) -> torch.Tensor:
+        found = fold.loss(fold.signals(start, offsets), REACH if by == "parts" else len(fold.plan))
+        print(f"  {1e3 * float(found.detach()):.1f} mm", flush=True)
+        return found
+
+    first = SPREAD * np.random.default_rng(seed).normal(size=KNOTS * 4) * (seed > 0)
+    found = learn(loss, first, (-1.5, 1.5), 1.0, rule, rollouts)
+    name = f"{start} {by} {seed}"
+    print(f"{name}: {1e3 * found.loss:.1f} mm in {found.episodes} rollouts, {found.seconds:.0f} s", flush=True)
+    known = load(__file__) if Path(__file__).with_suffix(".npz").is_file() else {}
+    save(__file__, **known | {name: found.values})
+
+
+def print_cases(asked: argparse.Namespace) -> None:
+    """Print how the cloth ends as planned, and how in other cases."""
     robot, hand = robot_of(asked.robot)
     cases = (
         ("hand opens too early", {"opens": EARLY}, 1.0), ("as planned", {}, 1.0), ("all signals at zero", {}, 0.0),
@@ -165,10 +236,50 @@ def main() -> None:
     motions = []
     for how, changes, share in cases[: sized(None, 2)]:
         fold = Fold(robot, hand, **changes)
-        motions.append(fold.move(share))
+        motions.append(fold.move(share * fold.plan))
         print(f"{how}: {fold.ending(motions[-1])}", flush=True)
         if len(motions) == 2:
             show(asked, motions[1], *motions, frames=4)
+
+
+def print_learned(asked: argparse.Namespace) -> None:
+    """Print how the cloth ends before and after learning, and after it in shorter steps and with smaller cells."""
+    name = f"{asked.play} {asked.by} {asked.seed}"
+    known = load(__file__)
+    if name not in known:
+        raise SystemExit(f"cloth.npz has no {name}, only {', '.join(known)}: learn it first, with --learn {asked.play}")
+    robot, hand = robot_of(None)
+    cases = (
+        ("start", {}, 0.0), ("as learned", {}, 1.0), ("half the step", {"halves": 2}, 1.0),
+        ("cells of two thirds of the size", {"cells": FINE}, 1.0),
+    )  # fmt: skip
+    motions = []
+    for how, changes, share in cases:
+        fold = Fold(robot, hand, EARLY, **changes)
+        motions.append(fold.move(fold.signals(asked.play, share * torch.as_tensor(known[name]))))
+        print(f"{name}, {how}: {fold.ending(motions[-1])}", flush=True)
+        if len(motions) == 2:
+            show(asked, motions[1], *motions, frames=4)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("robot", type=Path, nargs="?", metavar="FILE", help="URDF or MJCF of the arm")
+    parser.add_argument("--learn", choices=RATE, help="learn from this start")
+    parser.add_argument("--by", choices=("gradient", "parts", "cma"), default="gradient", help="how to learn")
+    parser.add_argument("--seed", type=int, default=0, help="of the first offsets and of CMA-ES")
+    parser.add_argument("--rollouts", type=int, default=EPISODES, help="their largest number in a search")
+    parser.add_argument("--play", choices=RATE, help="show what was learned from this start")
+    parser.add_argument("--film", type=Path, help="where to write the film: .gif, .mp4, or .png for two strips")
+    parser.add_argument("--usd", type=Path, help="where to write the motion as USD")
+    asked = parser.parse_args()
+    if asked.learn:
+        search(asked.learn, asked.by, asked.seed, asked.rollouts)
+    elif asked.play:
+        print_learned(asked)
+    else:
+        print_cases(asked)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,22 @@ class RecordedEvaluations:
         if self.iteration > run.iterations:
             raise Complete
 
+    def note_unfinished(self, run: Progress, here: Recorded) -> None:
+        """Record the best evaluation of an iteration that the limit of episodes ended, if it did not fail.
+
+        A run that goes on from a checkpoint does so from its last complete iteration.
+
+        Args:
+            run: The run.
+            here: The evaluation.
+
+        Raises:
+            Stopped: A callback asked to stop.
+        """
+        if not here.failed:
+            self._problem.unknowns.set_vector(here.point.numpy())
+            run.note(here.loss, here.violation)
+
     def at(self, point: np.ndarray, derivatives: bool = False) -> Recorded:
         """Set the unknowns to a point, and return the evaluation there.
 
