@@ -11,7 +11,10 @@ from scipy.special import ellipk
 import warpbots as wb
 from warpbots.numerics import precision
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*its bending is about")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*its bending is about"),
+    pytest.mark.filterwarnings("ignore:rigid bodies that rest on masses"),
+]
 
 S = wb.shapes
 ROUNDING = 1e-12 if precision == "float64" else 1e-5

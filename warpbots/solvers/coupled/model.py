@@ -157,6 +157,7 @@ class MatterPoints:
         plate: What happens at a plate that is thinner than this size.
         lower: Lower corner of the box that holds all matter [m], shape (3,).
         upper: Upper corner of this box [m], shape (3,).
+        longest_bar: Length of the longest bar of which only the ends are points [m]; 0 without such bars.
     """
 
     name: str
@@ -167,6 +168,7 @@ class MatterPoints:
     plate: str
     lower: np.ndarray = dataclasses.field(default_factory=lambda: np.full(3, -np.inf))
     upper: np.ndarray = dataclasses.field(default_factory=lambda: np.full(3, np.inf))
+    longest_bar: float = 0.0
 
 
 def _indices(scene: Scene, kind: type) -> np.ndarray:
