@@ -76,3 +76,20 @@ def test_a_body_that_fits_between_the_ends_of_bars_gets_a_warning():
                       r"only the ends of bars touch bodies, .*; divide bars into pieces of at most 0\.06 m"):  # fmt: skip
         wb.Coupled(wb.MassSpring(0.02)).build(wb.Scene([net(0.1), ball]))
     wb.Coupled(wb.MassSpring(0.02)).build(wb.Scene([net(0.06), ball]))
+
+
+@pytest.mark.parametrize("ratio", [1.3, 1.5])
+def test_a_rod_passes_between_masses_up_to_the_diagonal_of_a_cell_and_gets_a_warning(ratio):
+    """A vertical rod above the middle of a cell, that falls for 0.1 s: by 49 mm, or onto the masses."""
+    s, rod = 0.02, Capsule((0, 0, 0), (0, 0, 0.06), 0.01 * ratio)
+    bed = wb.SoftBody("bed", Box((-0.03, -0.03, -0.06), (0.03, 0.03, 0.0)), wb.Material(1e5, 0.25, 1000.0),
+                      {"all": Box((-1, -1, -1), (1, 1, 1))})  # fmt: skip
+    body = wb.RigidBody("rod", rod, position=(0.0, 0.0, 0.01 * ratio + 1e-4))
+    scene = wb.Scene([bed, body], constraints=[wb.Constraint("all")], joints=[wb.Joint("z", "prismatic", None, "rod")])
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        sim = wb.Simulation(scene, wb.Coupled(wb.MassSpring(s)), 0.01, 20)
+    assert any("'rod' is 0.026 m thick, less than 1.4 times the spacing of 0.02 m: it passes between masses; use "
+               "MassSpring(spacing=...) of at most 0.018 m" in str(w.message) for w in heard) == (ratio < 1.4)  # fmt: skip
+    sunk = -sim.rollout(None, 10).final.q.item()
+    assert sunk == pytest.approx(0.049, abs=0.002) if ratio < 1.4 else sunk < 0.012

@@ -54,7 +54,7 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)
     bound = _bound(scene, composition, points, soft, measured_bodies(bodies, rigid), solids)
     warn_of_thin_links(scene.rigid, points)
-    warn_of_gaps(scene.rigid, points)
+    warn_of_gaps([body for k, body in enumerate(scene.rigid) if k not in bound.of], points)
     if len(bound):
         rigid = thrown_with(rigid, bound, soft.matter.velocity)
         soft = with_bound(soft, bound, measured_bodies(bodies, rigid))

@@ -65,7 +65,7 @@ class CoupledMatter:
 
 def _particles(solver: MPM, model: MPMModel) -> MatterPoints:
     return MatterPoints(
-        "particle", "cell", model.grid.dx, "MPM(dx=...)", "it sinks into matter like a wire",
+        "particle", "cell", model.grid.dx, "MPM(dx=...)", 1.0, "it sinks into matter like a wire",
         "matter on its two sides sticks together through it", model.grid.lower, model.grid.upper,
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def _particles(solver: MPM, model: MPMModel) -> MatterPoints:
 def _masses(solver: MassSpring, model: MassSpringModel) -> MatterPoints:
     bars = [truss.length.max() for body in model.scene.soft if (truss := bars_of(body.shape)) is not None]
     return MatterPoints(
-        "mass", "spacing", solver.spacing, "MassSpring(spacing=...)", "it passes between masses",
+        "mass", "spacing", solver.spacing, "MassSpring(spacing=...)", 2.0**0.5, "it passes between masses",
         "its edges pass between masses", longest_bar=float(max(bars, default=0.0)),
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Warnings about rigid bodies that are thinner than a cell of the matter, or narrower than the gaps of a truss."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,29 +28,33 @@ __all__ = ["warn_of_gaps", "warn_of_thin_links"]
 def warn_of_thin_links(bodies: tuple[RigidBody, ...], points: MatterPoints) -> None:
     """Warn about the thinnest rigid body if it is thinner than a cell (docs/design/coupling.md).
 
+    A rod along an axis of a square lattice passes between its masses up to a thickness of the diagonal of a cell.
+
     Args:
         bodies: The bodies.
         points: The points of the matter.
     """
-    dx = points.size
-    found = [(*_thinnest(body.shape, dx), body) for body in bodies if body.shape is not None]
-    thin = [each for each in found if each[0] < (1.0 - 1e-6) * dx]
+    dx, rod = points.size, points.narrowest * points.size
+    found = [(*_thinnest(body.shape, rod), body) for body in bodies if body.shape is not None]
+    thin = [each for each in found if each[0] < (1.0 - 1e-6) * (rod if _across(each[1]) < rod else dx)]
     if not thin:
         return
     t, part, body = min(thin, key=lambda each: each[0])
+    is_rod = _across(part) < rod
     others = f" ({len(thin) - 1} more bodies likewise)" if len(thin) > 1 else ""
-    what = points.rod if _across(part) < dx else points.plate
+    least = f"{points.narrowest:.2g} times the" if is_rod and points.narrowest > 1.0 else "a"
     warn_user(
-        f"RigidBody {body.name!r} is {t:.2g} m thick, less than a {points.cell} of {dx:.2g} m: {what}{others}; use "
-        f"{points.option} of at most {t:.2g} m, or a thicker RigidBody.shape"
+        f"RigidBody {body.name!r} is {t:.2g} m thick, less than {least} {points.cell} of {dx:.2g} m: "
+        f"{points.rod if is_rod else points.plate}{others}; use {points.option} of at most "
+        f"{t / points.narrowest if is_rod else t:.2g} m, or a thicker RigidBody.shape"
     )
 
 
-def warn_of_gaps(bodies: tuple[RigidBody, ...], points: MatterPoints) -> None:
+def warn_of_gaps(bodies: Sequence[RigidBody], points: MatterPoints) -> None:
     """Warn about the narrowest rigid body if it fits between the ends of the longest bar of a truss.
 
     Args:
-        bodies: The bodies.
+        bodies: The bodies to which no points are bound.
         points: The points of the matter.
     """
     shapes = [(_across(body.shape), body) for body in bodies if body.shape is not None]
