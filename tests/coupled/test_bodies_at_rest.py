@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from hybrid_scenes import MATTER, anvil
 
 import warpbots as wb
 
@@ -70,3 +71,14 @@ def test_warnings_of_the_matter_do_not_hide_those_of_the_bodies():
         UserWarning, match=r"'pool': its viscosity of .*; RigidBody 'ball' falls through Obstacle 'floor'"
     ):
         wb.Simulation(scene, wb.Coupled(wb.MPM(0.02)), 5e-3)
+
+
+@pytest.mark.parametrize("matter", MATTER)
+def test_an_arm_stops_at_matter_that_cannot_yield(matter):
+    """With friction, at effective masses of the points far above the mass of the head: the point that touches stands."""
+    sim = wb.Simulation(anvil(), wb.Coupled(MATTER[matter](0.0125), wb.Articulated()), 1e-3, 1)
+    before, end = (sim.rollout(None, steps).final for steps in (1, 4))
+    assert end.qd.isfinite().all()
+    head = [sim.sense(state, torch.zeros(1, 2)).velocity[0, 0, 2].item() for state in (sim.state(), before, end)]
+    assert head[0] < -0.8
+    assert min(head[1:]) > -0.1
