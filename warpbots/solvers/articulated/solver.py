@@ -144,7 +144,9 @@ class Articulated:
         """Infinity: both integrators are stable for every step."""
         return math.inf
 
-    def caution(self, model: ArticulatedModel, dt: float, matter: tuple[SoftBody, ...] = ()) -> str | None:
+    def caution(
+        self, model: ArticulatedModel, dt: float, matter: tuple[SoftBody, ...] = (), held: tuple[SoftBody, ...] = ()
+    ) -> str | None:
         """Warning that names the contact that steps of length `dt` resolve worst, and an obstacle that moves too fast.
 
         It also names a body that falls through an obstacle because there is no law of contact. The result is None if
@@ -155,10 +157,11 @@ class Articulated:
             model: From `build`.
             dt: Length of a step [s].
             matter: Soft bodies beside the rigid ones, which may bear them.
+            held: Those of them that a constraint holds.
         """
         self._place_obstacles(model, state := self.state(model))
         slow = unresolved(model, state, self.used_integrator, dt)
-        found = slow, too_fast(model, dt), missing_law(model.scene, matter)
+        found = slow, too_fast(model, dt), missing_law(model.scene, matter, held)
         return "; ".join(filter(None, found)) or None
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:

@@ -113,7 +113,9 @@ class Coupled:
         """
         own = self.matter.caution(model.soft, dt) if isinstance(self.matter, Cautious) else None
         both = None if composition_of(self.matter).relaxes else sinking(model.scene, model.bound, self.bodies)
-        return "; ".join(filter(None, (own, self.bodies.caution(model.rigid, dt, model.scene.soft), both))) or None
+        scene, constrained = model.scene, {c.region for c in model.scene.constraints}
+        held = tuple(body for body in scene.soft if constrained & body.regions.keys())
+        return "; ".join(filter(None, (own, self.bodies.caution(model.rigid, dt, scene.soft, held), both))) or None
 
     def diagnose(self, model: CoupledModel, before: dict, after: dict, dt: float) -> str:
         """One sentence that says why `after`, the state one step after `before`, is not finite.
