@@ -13,13 +13,15 @@ from warpbots.solvers.mpm.model import MPMModel
 __all__ = ["FIXED", "HELD", "GridArrays", "MassArrays"]
 
 FIXED = 1e8
-"""Effective mass of a mass that a constraint fixes [its mass]; a body at rest on such masses stays where it is."""
+"""Effective mass of a mass that a constraint fixes [its mass]; a body at rest on such masses stays where it is.
+
+Impulses, and their gradients, are this mass times a small difference of velocities (docs/design/coupling.md).
+"""
 
 HELD = 1e4
 """Effective mass of a particle that a constraint fixes [its mass].
 
-Overlaps with particles relax, so that bodies stay where they are. A larger mass makes impulses less exact: they are the
-mass times a small difference of velocities.
+Overlaps with particles relax, so that bodies stay where they are.
 """
 
 
