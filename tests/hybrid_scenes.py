@@ -1,5 +1,7 @@
 """Small scenes of matter and rigid bodies."""
 
+import dataclasses
+
 import warpbots as wb
 
 MATTER = {"mpm": wb.MPM, "springs": lambda dx: wb.MassSpring(dx, damping=1e-3)}
@@ -29,6 +31,17 @@ def hammer() -> wb.Scene:
     actuators = [wb.actuators.Muscle("muscle", "top", (1, 0, 0), 2e3), wb.actuators.Torque("motor", "shoulder", 3.0)]
     domain = ((-0.1, -0.1, -0.05), (0.25, 0.2, 0.2))
     return wb.Scene([jelly, head, handle], actuators, [wb.floor(0.0, friction=0.4)], joints=joints, domain=domain)
+
+
+def anvil() -> wb.Scene:
+    """The arm of `hammer`, on jelly of which a clamp holds a quarter and a grip that moves holds another quarter."""
+    scene = hammer()
+    Box = wb.shapes.Box
+    regions = {"clamp": Box((-1, -1, -1), (0.05, 0.05, 1)), "grip": Box((-1, 0.051, -1), (0.05, 1, 1))}
+    jelly = dataclasses.replace(scene.soft[0], regions={**scene.soft[0].regions, **regions})
+    rise = wb.PrescribedMotion([0.0, 0.1], [[0, 0, 0], [0.001, 0.002, 0.005]])
+    held = [wb.Constraint("clamp", name="clamp"), wb.Constraint("grip", name="grip", motion=rise)]
+    return dataclasses.replace(scene, bodies=[jelly, *scene.rigid], constraints=held)
 
 
 def splash() -> wb.Scene:

@@ -11,7 +11,10 @@ from scipy.special import ellipk
 import warpbots as wb
 from warpbots.numerics import precision
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*its bending is about")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*its bending is about"),
+    pytest.mark.filterwarnings("ignore:rigid bodies that rest on masses"),
+]
 
 S = wb.shapes
 ROUNDING = 1e-12 if precision == "float64" else 1e-5
@@ -275,3 +278,22 @@ def test_a_stage_brings_back_the_same_bound_masses(tmp_path):
     assert again.model.bound.of.tolist() == sim.model.bound.of.tolist()
     assert "36 masses bound to rigid bodies" in again.model.summary()
     assert torch.allclose(again.rollout(None, 5).final.position, sim.rollout(None, 5).final.position, atol=1e-9)
+
+
+def test_a_foot_without_a_law_gets_a_warning_and_a_hub_above_its_legs_none():
+    """Bound masses touch nothing: the foot sinks through the floor until masses above it meet the floor."""
+    leg = wb.SoftBody("leg", S.Box((0, 0, 0), (0.08, 0.08, 0.12)), RUBBER)
+    foot = wb.RigidBody("foot", S.Box((-0.05, -0.05, -0.02), (0.05, 0.05, 0.02)), position=(0.04, 0.04, 0.0))
+    solver, parts = wb.Coupled(wb.MassSpring(0.02)), {"obstacles": [wb.floor(-0.05)]}
+    with pytest.warns(
+        UserWarning, match="RigidBody 'foot' falls through Obstacle 'floor', because no Contact names both"
+    ):
+        sim = wb.Simulation(wb.Scene([leg, foot], **parts), solver, 5e-3)
+    assert sim.sense(sim.rollout(None, 40).final, STILL).center[0, 0, 2].item() - 0.02 < -0.06
+    law = wb.Contact("foot", "floor", 1e5, 1e4)
+    sole = dataclasses.replace(foot, points=26)
+    assert wb.Simulation(wb.Scene([leg, sole], contacts=[law], **parts), solver, 5e-3, 12)
+    clamped = dataclasses.replace(leg, regions={"top": S.Box((-1, -1, 0.11), (1, 1, 1))})
+    assert wb.Simulation(wb.Scene([clamped, foot], constraints=[wb.Constraint("top")], **parts), solver, 5e-3)
+    hub = dataclasses.replace(foot, position=(0.04, 0.04, 0.12))
+    assert wb.Simulation(wb.Scene([leg, hub], **parts), solver, 5e-3)

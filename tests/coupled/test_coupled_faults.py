@@ -41,7 +41,7 @@ def test_masses_stop_a_run_in_the_words_of_masses():
         simulation([ball()], joints=[fall], matter=wb.MassSpring).rollout(None, 2)
     with pytest.warns(
         UserWarning,
-        match=r"less than a spacing of 0\.03 m: it passes between masses.*use MassSpring\(spacing=\.\.\.\) of at",
+        match=r"less than 1\.4 times the spacing of 0\.03 m: it passes between .*use MassSpring\(spacing=\.\.\.\) of at",
     ):
         simulation([ball(radius=0.01)], dx=0.03, matter=wb.MassSpring)
 

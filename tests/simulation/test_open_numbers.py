@@ -151,6 +151,15 @@ def test_articulated_bodies_have_steps_that_resolve_their_contacts():
         assert wb.Simulation(drop(1e9), wb.Articulated(), 0.01, device="cpu").substeps == 1
 
 
+def test_a_warning_that_no_step_removes_does_not_keep_steps_from_resolving_contacts():
+    """A second ball falls through the floor in steps of every length; the first had one step instead of eight."""
+    scene = drop(1e9)
+    lost = wb.RigidBody("lost", Sphere((0, 0, 0), 0.1), position=(1, 0, 0.2))
+    with pytest.warns(UserWarning, match="^RigidBody 'lost' falls through Obstacle 'floor'"):
+        sim = wb.Simulation(dataclasses.replace(scene, bodies=[*scene.bodies, lost]), wb.Articulated(), device="cpu")
+    assert sim.substeps == 8
+
+
 def test_an_open_size_is_refused_where_no_simulation_chooses_it():
     for solver, field in ((wb.MPM(), "dx"), (wb.MassSpring(), "spacing"), (wb.ProjectiveDynamics(), "cell_size")):
         with pytest.raises(ValueError, match=rf"{type(solver).__name__}: {field} is open; give it, or build with"):

@@ -6,7 +6,7 @@ from warpbots.contact.points_within import points_within
 from warpbots.contact.surface_nets import sampled_surface, surface_nets
 from warpbots.contact.thickness import least_thickness, refuse_thin, thickness
 from warpbots.contact.volume import volume
-from warpbots.contact.width import cells_across, width
+from warpbots.contact.width import cells_across, width, width_within
 
 __all__ = [
     "CODES",
@@ -24,4 +24,5 @@ __all__ = [
     "thickness",
     "volume",
     "width",
+    "width_within",
 ]

@@ -9,7 +9,7 @@ from warpbots.contact.distance import signed_distance
 from warpbots.contact.volume import volume
 from warpbots.scene import Points, Posed, Shape, Sheet, Truss, Union, dimension
 
-__all__ = ["cells_across", "width"]
+__all__ = ["cells_across", "width", "width_within"]
 
 _ALONG = 32
 """Samples along the longest edge of a shape."""
@@ -64,6 +64,37 @@ def _(shape: Union) -> float:
 @width.register
 def _(shape: Posed) -> float:
     return width(shape.shape)
+
+
+def width_within(part: Shape, whole: Shape) -> float:
+    """Width of a part of a union, where other parts touch it or overlap with it as one body [m].
+
+    This is `width` of the part, multiplied by the ratio of the quantiles of chords through the whole and through the
+    part, at the same points of the part.
+
+    Args:
+        part: A bounded shape, part of `whole`.
+        whole: The union.
+    """
+    (lower, upper), (low, high) = part.bounds, whole.bounds
+    counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
+    step = (upper - lower) / counts
+    before = np.ceil((lower - low) / step - 1e-6).astype(int)
+    after = np.ceil((high - upper) / step - 1e-6).astype(int)
+    own, chords = np.zeros(0), []
+    for axis in range(len(step)):
+        first, last = np.zeros(len(step), dtype=int), counts.copy()
+        first[axis], last[axis] = -before[axis], counts[axis] + after[axis]
+        axes = [a + (np.arange(i, j) + 0.5) * h for a, i, j, h in zip(lower, first, last, step, strict=True)]
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        rows = (signed_distance(whole, points.reshape(-1, len(step))) <= 0.0).reshape(points.shape[:-1])
+        inner = (slice(None),) * axis + (slice(before[axis], before[axis] + counts[axis]),)
+        own = (signed_distance(part, points[inner].reshape(-1, len(step))) <= 0.0).reshape(counts)
+        chords.append(step[axis] * np.stack([_runs(rows, axis)[inner], _runs(own, axis)]))
+    if not own.any():
+        return width(part)
+    across, alone = (np.quantile(lengths[own], _THIN) for lengths in np.min(chords, axis=0))
+    return width(part) * float(across / alone)
 
 
 def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:

@@ -51,7 +51,11 @@ class Checkpoints:
 
     @classmethod
     def all(cls) -> "Checkpoints":
-        """Schedule that keeps all substeps: the fastest schedule, with memory O(n)."""
+        """Schedule that keeps all substeps, with memory O(n): the fastest schedule once it has run.
+
+        Every control interval has arrays and recorded kernel launches of its own. They are made in the first rollout,
+        which takes longer, and used again in later ones.
+        """
         return cls("all")
 
     @classmethod

@@ -17,7 +17,7 @@ _INTERVAL = 0.01
 """Default length of a control interval [s]."""
 
 _FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Factors on the safe number of substeps, tried in this order until the solver has no caution against the step."""
+"""Factors on the safe number of substeps, tried in this order until shorter steps remove no further caution."""
 
 
 class ControlInterval:
@@ -89,12 +89,16 @@ class ControlInterval:
         return int(self.dt / safe) + 1
 
     def _heeded(self, substeps: int) -> int:
-        """Smallest factor on `substeps` with which the solver has no caution; 1 if no factor suffices."""
-        if isinstance(self._solver, Cautious):
-            for factor in _FACTORS:
-                if self._solver.caution(self._model, self.dt / (substeps * factor)) is None:
-                    return factor
-        return 1
+        """Smallest factor on `substeps` with which shorter steps remove no further caution; 1 without one."""
+
+        def caution(factor: int) -> str | None:
+            return self._solver.caution(self._model, self.dt / (substeps * factor))
+
+        if not isinstance(self._solver, Cautious) or caution(1) is None:
+            return 1
+        last = caution(_FACTORS[-1])
+        enough = (factor for factor in _FACTORS[:-1] if caution(factor) == last)
+        return next(enough, _FACTORS[-1] if last is None else 1)
 
     def _refuse(self) -> None:
         bound, dt = self.bound, self.length

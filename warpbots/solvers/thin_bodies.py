@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from warpbots.contact import width
+from warpbots.contact import width, width_within
 from warpbots.materials import FLUIDS
 from warpbots.scene import Points, Scene, Sheet, SoftBody, Truss, parts_of
 from warpbots.user_warning import warn_user
@@ -41,10 +41,11 @@ def warn_of_thin_bodies(
 
 
 def _slender_width(body: SoftBody) -> float | None:
-    """Width of a slender elastic body (`width`) [m]; None for other bodies, points, sheets and trusses."""
+    """Width of the thinnest part of a slender elastic body [m]; None for other bodies, points, sheets and trusses."""
     soft = any(m.law in FLUIDS or m.plasticity is not None for m in body.materials)
-    if soft or any(isinstance(part, Points | Sheet | Truss) for part in parts_of(body.shape)):
+    parts = parts_of(body.shape)
+    if soft or any(isinstance(part, Points | Sheet | Truss) for part in parts):
         return None
     lower, upper = body.shape.bounds
-    t = width(body.shape)
+    t = width(body.shape) if len(parts) == 1 else min(width_within(part, body.shape) for part in parts)
     return t if float(np.max(upper - lower)) >= SLENDER * t else None

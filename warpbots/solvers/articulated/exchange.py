@@ -90,8 +90,11 @@ def constrain_tangent(w: vec3, n: vec3, condition: int, mu: scalar):
 
 
 @wp.func
-def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, c: scalar, w: int, b: int):
-    """Write the wrench of all points on body b, and its derivative, for the motion in `links`."""
+def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, hardness: scalar, c: scalar, w: int, b: int):
+    """Write the wrench of all points on body b, and its derivative, for the motion in `links`.
+
+    The masses of the points are multiplied by `hardness`, which is 1 except during the continuation of `newton`.
+    """
     tree = robot.tree
     V = links.twist[w * tree.elements + tree.element[b]]
     k = w * tree.bodies + b
@@ -108,7 +111,7 @@ def sum_exchange(robot: RobotArrays, exchange: Exchange, links: Links, c: scalar
     moments = mat33()
     for i in range(first, first + exchange.count[k]):
         x = exchange.place[i] + way
-        m = exchange.mass[i]
+        m = hardness * exchange.mass[i]
         relative = exchange.velocity[i] - velocity_at(V, x)
         p = m * relative
         if exchange.condition[i] == _STICKY:

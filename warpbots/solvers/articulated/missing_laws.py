@@ -19,6 +19,9 @@ Falls = dict[str, tuple[float, RigidBody, Solid]]
 _STRIKES = 1e-4
 """Distance at which a falling point counts as having reached a solid [m]."""
 
+_SINKS = 0.01
+"""Least height of bound matter above the lowest point of a body that counts as a foot [largest extent of the body]."""
+
 _STEPS = 200
 """Largest number of steps of a ray."""
 
@@ -26,22 +29,30 @@ _FAR = 100.0
 """Length of a ray [m]."""
 
 
-def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = ()) -> str | None:
+def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = (), held: tuple[SoftBody, ...] = ()) -> str | None:
     """A warning that names a body that nothing holds above a solid, and the line that adds the law; None without.
 
-    Only bodies that fall for certain are named. No joint connects them to the world, no matter is bound to them, and
-    none is below them. They fall through an obstacle if no law makes them touch an obstacle or bodies that are not
-    connected to them. A loose body falls through a rigid body at rest below it if no law names both.
+    Only bodies that fall for certain are named. No joint connects them to the world, no matter is bound to them or is
+    below them. They fall through an obstacle if no law makes them touch an obstacle or bodies that are not connected to
+    them. A loose body falls through a rigid body at rest below it if no law names both. A body to which matter is bound
+    sinks into an obstacle if it is lower than this matter, as a foot is.
 
     Args:
         scene: Scene of rigid bodies.
         matter: Soft bodies beside them.
+        held: Those of them that a constraint holds.
     """
     if not np.any(scene.gravity):
         return None
     obstacles = [o for o in scene.obstacles if not changes_place(o, scene.actuators)]
-    floating = [tree for tree in _floating(scene) if not _bound(tree, matter)]
+    trees = [(tree, _bound(tree, matter)) for tree in _floating(scene)]
+    floating = [tree for tree, bound in trees if not bound]
     falls = _through_obstacles(scene, floating, matter, obstacles) | _through_bodies(scene, floating, matter, obstacles)
+    loose = [body for tree, _ in trees for body in tree]
+    held = (*held, *_bound([body for body in scene.rigid if body not in loose], matter))
+    for tree, bound in trees:
+        if bound and not _touches(scene, tree) and not any(soft in held for soft in bound):
+            falls |= _feet(scene, tree, bound, [o for o in matter if o not in bound], obstacles)
     if not falls:
         return None
     _, body, solid = min(falls.values(), key=lambda each: each[0])
@@ -93,9 +104,28 @@ def _are_under(scene: Scene, solids: list[RigidBody], bodies: list[RigidBody]) -
     return (ahead > -radius) & (np.linalg.norm(way - ahead[..., None] * down, axis=2) < radius)
 
 
-def _bound(tree: list[RigidBody], matter: tuple[SoftBody, ...]) -> bool:
-    """Whether matter is bound to one of the bodies."""
-    return any(is_in(body, soft) for body in tree if body.shape is not None for soft in matter)
+def _bound(tree: list[RigidBody], matter: tuple[SoftBody, ...]) -> list[SoftBody]:
+    """The soft bodies that are bound to one of the bodies."""
+    return [soft for soft in matter if any(is_in(body, soft) for body in tree if body.shape is not None)]
+
+
+def _feet(
+    scene: Scene, tree: list[RigidBody], bound: list[SoftBody], others: list[SoftBody], obstacles: list[Obstacle]
+) -> Falls:
+    """Bodies above an obstacle that reach lower than the matter that is bound to their tree."""
+    down = np.array(scene.gravity) / np.linalg.norm(scene.gravity)
+
+    def lowest(bounds: np.ndarray) -> float:
+        return float(np.maximum(bounds[0] * down, bounds[1] * down).sum())
+
+    falls: Falls = {}
+    matter = max(lowest(soft.shape.bounds) for soft in bound)
+    for body in tree:
+        if body.shape is not None and lowest(body.bounds) > matter + _SINKS * np.ptp(body.bounds, axis=0).max():
+            way, solid = _landing(scene, body, [*others, *obstacles])
+            if isinstance(solid, Obstacle):
+                falls[body.name] = way, body, solid
+    return falls
 
 
 def _starts_at_rest(scene: Scene, body: RigidBody) -> bool:

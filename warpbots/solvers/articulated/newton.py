@@ -8,10 +8,11 @@ correction is below the tolerance; this correction is still added, so that the r
 square of the correction.
 
 Contacts stick within a range of sliding speeds whose width is inversely proportional to the viscosity. Corrections can
-jump across a narrow range again and again. An iteration that takes too long restarts with contacts a hundred, ten
-thousand, ... times less viscous, until it converges. From this solution, continuation leads to the true viscosity, in
-steps that shrink if the iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The
-result is a solution of the original equations.
+jump across a narrow range again and again, and so they do where points of matter are far heavier than the body. An
+iteration that takes too long restarts with contacts a hundred, ten thousand, ... times less viscous and points as many
+times lighter, until it converges. From this solution, continuation leads to the true viscosity and mass, in steps that
+shrink if the iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The result is a
+solution of the original equations.
 """
 
 import warp as wp

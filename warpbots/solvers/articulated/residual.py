@@ -140,7 +140,7 @@ def evaluate(
     sum_contacts(robot, work, w, lane, lanes)
     for body in range(lane, tree.bodies, lanes):
         if touches_matter(work, w * tree.bodies + body) == 1:
-            sum_exchange(robot, work.exchange, work.links, stage.c[w], w, body)
+            sum_exchange(robot, work.exchange, work.links, work.pairs.hardness[w], stage.c[w], w, body)
     sync()
     if lane == 0:
         add_wrenches(robot, work, w)

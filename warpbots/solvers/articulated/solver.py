@@ -55,7 +55,8 @@ class Articulated:
         margin: Longest safe step divided by the stability bound [1]; without effect, because implicit integrators have
             no stability bound.
         integrator: ``"sdirk2"`` (second order, two stages; Alexander 1977) or ``"bdf1"`` (implicit Euler, first order,
-            at half the cost; contact never gains energy).
+            at half the cost; contact never gains energy). None for ``"sdirk2"``, and beside masses and springs
+            (`Coupled`) for ``"bdf1"``.
         tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad].
         max_iterations: Largest number of iterations of Newton's method in a stage.
         samples: Number of samples along the longest edge of a solid without a closed form, such as a mesh.
@@ -74,7 +75,7 @@ class Articulated:
 
     margin: ClassVar[float] = 1.0
 
-    integrator: str = "sdirk2"
+    integrator: str | None = None
     tolerance: float = 1e-9
     max_iterations: int = 500
     samples: int = 48
@@ -89,7 +90,7 @@ class Articulated:
                 "Articulated: integrator 'bdf2' is no longer offered, because a formula of two steps gives 1.5 or 0.67 "
                 "times the impulse of a control signal that jumps; use 'sdirk2', of second order and more accurate"
             )
-        if self.integrator not in INTEGRATORS:
+        if self.integrator not in (None, *INTEGRATORS):
             raise ValueError(
                 f"Articulated: integrator must be one of {', '.join(INTEGRATORS)}, got {self.integrator!r}"
             )
@@ -106,6 +107,11 @@ class Articulated:
                 f"Articulated: max_iterations must be at least 1 and samples at least 4, got {self.max_iterations} "
                 f"and {self.samples}"
             )
+
+    @property
+    def used_integrator(self) -> str:
+        """The integrator, or the one that is used without a choice."""
+        return self.integrator or "sdirk2"
 
     @property
     def lost_gradient(self) -> str:
@@ -138,7 +144,9 @@ class Articulated:
         """Infinity: both integrators are stable for every step."""
         return math.inf
 
-    def caution(self, model: ArticulatedModel, dt: float, matter: tuple[SoftBody, ...] = ()) -> str | None:
+    def caution(
+        self, model: ArticulatedModel, dt: float, matter: tuple[SoftBody, ...] = (), held: tuple[SoftBody, ...] = ()
+    ) -> str | None:
         """Warning that names the contact that steps of length `dt` resolve worst, and an obstacle that moves too fast.
 
         It also names a body that falls through an obstacle because there is no law of contact. The result is None if
@@ -149,9 +157,11 @@ class Articulated:
             model: From `build`.
             dt: Length of a step [s].
             matter: Soft bodies beside the rigid ones, which may bear them.
+            held: Those of them that a constraint holds.
         """
         self._place_obstacles(model, state := self.state(model))
-        found = unresolved(model, state, self.integrator, dt), too_fast(model, dt), missing_law(model.scene, matter)
+        slow = unresolved(model, state, self.used_integrator, dt)
+        found = slow, too_fast(model, dt), missing_law(model.scene, matter, held)
         return "; ".join(filter(None, found)) or None
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
@@ -312,7 +322,7 @@ class Articulated:
 
     @property
     def _method(self) -> int:
-        return INTEGRATORS[self.integrator]
+        return INTEGRATORS[self.used_integrator]
 
     def _options(self, model: ArticulatedModel) -> Options:
         options = Options()

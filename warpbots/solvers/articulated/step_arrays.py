@@ -74,7 +74,8 @@ class Pairs:
         (`impacts`), else 0, shape (worlds * candidates,).
     center: Centre of the bounding sphere of each group in the frame of its body [m], shape (worlds * groups,).
     radius: Radius of the bounding sphere of each group [m], shape (worlds * groups,).
-    hardness: Factor by which the viscosities are multiplied during the continuation of `newton` [1], shape (worlds,).
+    hardness: Factor of viscosities and of masses of points of matter in the continuation of `newton` [1], shape
+        (worlds,).
     in_contact: For each thread, 1 if the point that the thread evaluates is in contact, else 0, shape (worlds *
         lanes,).
     point_wrench: For each thread, the wrench of the point that the thread evaluates [N m, N], shape (worlds * lanes,).

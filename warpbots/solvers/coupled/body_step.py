@@ -203,7 +203,7 @@ class BodyStep:
     @property
     def last_stage(self) -> float:
         """Length of the last stage of the bodies, in which impulses act on them [steps]."""
-        return LAST_STAGE[self.solver.integrator]
+        return LAST_STAGE[self.solver.used_integrator]
 
     @property
     def _bound(self) -> list[wp.array]:

@@ -19,7 +19,7 @@ from warpbots.solvers.coupled.compositions import CoupledMatter, composition_of
 from warpbots.solvers.coupled.measured_bodies import MeasuredBodies, measured_bodies
 from warpbots.solvers.coupled.model import CoupledModel, CoupledWorkspace, MatterPoints, with_motions_of
 from warpbots.solvers.coupled.scene_parts import matter_channels, matter_of, robot_channels, robots_of
-from warpbots.solvers.coupled.thin_links import warn_of_thin_links
+from warpbots.solvers.coupled.thin_links import warn_of_gaps, warn_of_thin_links
 from warpbots.solvers.device_arrays import device_array, tiled
 from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mass_spring.model import MassSpringModel
@@ -54,6 +54,7 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)
     bound = _bound(scene, composition, points, soft, measured_bodies(bodies, rigid), solids)
     warn_of_thin_links(scene.rigid, points)
+    warn_of_gaps([body for k, body in enumerate(scene.rigid) if k not in bound.of], points)
     if len(bound):
         rigid = thrown_with(rigid, bound, soft.matter.velocity)
         soft = with_bound(soft, bound, measured_bodies(bodies, rigid))

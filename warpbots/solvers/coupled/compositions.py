@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
+from warpbots.scene import bars_of
 from warpbots.solvers.coupled.exchange_arrays import GridArrays, MassArrays
 from warpbots.solvers.coupled.grid_exchange import GridExchange
 from warpbots.solvers.coupled.mass_exchange import MassExchange
@@ -32,9 +33,11 @@ class CoupledMatter:
         readings: Class of the readings.
         arrays: Class of the arrays for the exchange, made from the model of the matter.
         exchange: Class of the exchange in one step, made from the step of the bodies and the state of the matter.
+        integrator: Integrator of the bodies if the user chooses none.
         refuse: Function of the solver that raises an error for options which the exchange does not take.
         soft_pairs: How soft bodies touch one another, in words.
         binds: Whether a body that reaches into matter binds the points in it; otherwise such a scene is refused.
+        relaxes: Whether contact removes overlaps; otherwise it only keeps them from growing.
         rounding: Radius with which edges and rims of bodies are rounded, without which points in front of a body that
             slides meet its front face [`MatterPoints.size`].
         step: Function (solver, model, state, control, state_out, dt, exchange): advances the matter.
@@ -49,9 +52,11 @@ class CoupledMatter:
     readings: type
     arrays: type
     exchange: type
+    integrator: str
     refuse: Callable[[object], None]
     soft_pairs: str
     binds: bool
+    relaxes: bool
     rounding: float
     step: Callable[..., None]
     step_adjoint: Callable[..., None]
@@ -60,15 +65,16 @@ class CoupledMatter:
 
 def _particles(solver: MPM, model: MPMModel) -> MatterPoints:
     return MatterPoints(
-        "particle", "cell", model.grid.dx, "MPM(dx=...)", "it sinks into matter like a wire",
+        "particle", "cell", model.grid.dx, "MPM(dx=...)", 1.0, "it sinks into matter like a wire",
         "matter on its two sides sticks together through it", model.grid.lower, model.grid.upper,
     )  # fmt: skip
 
 
 def _masses(solver: MassSpring, model: MassSpringModel) -> MatterPoints:
+    bars = [truss.length.max() for body in model.scene.soft if (truss := bars_of(body.shape)) is not None]
     return MatterPoints(
-        "mass", "spacing", solver.spacing, "MassSpring(spacing=...)", "it passes between masses",
-        "its edges pass between masses",
+        "mass", "spacing", solver.spacing, "MassSpring(spacing=...)", 2.0**0.5, "it passes between masses",
+        "its edges pass between masses", longest_bar=float(max(bars, default=0.0)),
     )  # fmt: skip
 
 
@@ -89,9 +95,11 @@ _COMPOSITIONS = {
     MPM: CoupledMatter(
         name=COUPLED, points=_particles,
         state=MPMBodiesState, readings=MPMBodiesReadings, arrays=GridArrays, exchange=GridExchange,
+        integrator="sdirk2",
         refuse=lambda solver: None,
         soft_pairs="soft bodies stick together where they meet in a cell",
         binds=False,
+        relaxes=True,
         rounding=0.0,
         step=lambda solver, *rest: step(*rest), step_adjoint=lambda solver, *rest: step_adjoint(*rest),
         sense=lambda solver, *rest: measurements.sense(*rest),
@@ -99,9 +107,11 @@ _COMPOSITIONS = {
     MassSpring: CoupledMatter(
         name=COUPLED_SPRINGS, points=_masses,
         state=MassSpringBodiesState, readings=MassSpringBodiesReadings, arrays=MassArrays, exchange=MassExchange,
+        integrator="bdf1",
         refuse=_refuse_stages,
         soft_pairs="soft bodies touch under MassSpring(collision=...), without friction",
         binds=True,
+        relaxes=False,
         rounding=0.25,
         step=lambda solver, *rest: solver.explicit_step(*rest).run(),
         step_adjoint=lambda solver, *rest: solver.explicit_step(*rest).adjoint(),

@@ -10,10 +10,19 @@ from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mpm.model import MPMModel
 
-__all__ = ["FIXED", "GridArrays", "MassArrays"]
+__all__ = ["FIXED", "HELD", "GridArrays", "MassArrays"]
 
 FIXED = 1e8
-"""Effective mass of a mass that a constraint fixes [its mass]; a body at rest on such masses stays where it is."""
+"""Effective mass of a mass that a constraint fixes [its mass]; a body at rest on such masses stays where it is.
+
+Impulses, and their gradients, are this mass times a small difference of velocities (docs/design/coupling.md).
+"""
+
+HELD = 1e4
+"""Effective mass of a particle that a constraint fixes [its mass].
+
+Overlaps with particles relax, so that bodies stay where they are.
+"""
 
 
 class GridArrays:
@@ -21,6 +30,8 @@ class GridArrays:
 
     Attributes:
         radius: Radius of each particle [m], double precision, shape (worlds * n_particles,).
+        weight: Effective mass of each particle, divided by that of a free one [1], double precision, shape
+            (n_particles,).
         nodes: Velocity of each node without bodies [m/s] and share of its matter that touches [1], shape (worlds *
             nodes,).
         nodes_adj: Gradient with respect to `nodes`, shape (worlds * nodes,).
@@ -31,6 +42,11 @@ class GridArrays:
     def __init__(self, soft: MPMModel):
         nodes = soft.worlds * soft.grid.nodes
         count = soft.worlds * len(soft.matter)
+        fixed = np.zeros(len(soft.matter), dtype=bool)
+        for region in soft.constraints:
+            if region.freedom == FREEDOMS.index("fixed"):
+                fixed[region.particle.numpy()] = True
+        self.weight = device_array(np.where(fixed, HELD, 1.0), soft.device, scalar)
         self.radius, self.distance_adj = (wp.zeros(count, dtype=scalar, device=soft.device) for _ in range(2))
         self.nodes, self.nodes_adj = (wp.zeros(nodes, dtype=NODE, device=soft.device) for _ in range(2))
 

@@ -51,8 +51,8 @@ class GridExchange:
         self._find_radii()
         self.bodies.find(self.matter.motion.x, work.radius)
         self._find_free_nodes(gathered)
-        inputs = [*self._matter, scalar(self.bodies.dt), exchange.row, exchange.distance, work.nodes]
-        self._launch(gather_points_kernel, inputs, [exchange.points, exchange.share])
+        inputs = [*self._weighted, self.matter.motion, scalar(self.bodies.dt), exchange.row, exchange.distance]
+        self._launch(gather_points_kernel, [*inputs, work.nodes], [exchange.points, exchange.share])
         self.bodies.advance()
         self._add_impulses(gathered, -1.0)
 
@@ -70,8 +70,9 @@ class GridExchange:
         self._find_free_nodes(gathered)
         self._add_impulses(gathered, -1.0)
         clear(soft, gathered.active, work.nodes_adj)
-        inputs = [*self._points, exchange.share, exchange.impulse, work.nodes, momentum_adj, gradients]
-        self._launch(adj_gather_points_kernel, inputs, [motion_adj, soft.material_adj, work.nodes_adj, gradients.place])
+        inputs = [*self._weighted, *self._points[2:], exchange.share, exchange.impulse, work.nodes, momentum_adj]
+        outputs = [motion_adj, soft.material_adj, work.nodes_adj, gradients.place]
+        self._launch(adj_gather_points_kernel, [*inputs, gradients], outputs)
         inputs = [*self._free, gathered.active, gathered.momentum, work.nodes]
         launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
         outputs = [motion_adj, soft.material_adj, gradients.place]
@@ -116,6 +117,10 @@ class GridExchange:
     @property
     def _matter(self) -> list:
         return [self._soft.material, self._soft.geometry, self.matter.motion]
+
+    @property
+    def _weighted(self) -> list:
+        return [*self._matter[:2], self._work.weight]
 
     @property
     def _points(self) -> list:

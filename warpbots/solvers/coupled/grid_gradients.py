@@ -25,7 +25,7 @@ _vec, _s = vector(3), stencil(3)
 _sum = sum_of_lanes(vec3)
 in_space, from_space = space_maps(3)
 _MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constitution_arrays(), grid_geometry(3)
-_ZERO, _THREE, _RATE = (wp.constant(scalar(c)) for c in (0.0, 3.0, 1.0 / RELAXATION))
+_ZERO, _ONE, _THREE, _RATE = (wp.constant(scalar(c)) for c in (0.0, 1.0, 3.0, 1.0 / RELAXATION))
 
 
 @wp.kernel(enable_backward=False)
@@ -56,6 +56,7 @@ def adj_gather_points_kernel(
     # model
     material: _ConstitutionArrays,
     grid: _GridGeometry,
+    weight: wp.array[scalar],
     # state
     motion: _MotionArrays,
     # work
@@ -83,7 +84,11 @@ def adj_gather_points_kernel(
     x = (motion.x[r] - grid.lower) * grid.inv_dx
     e = arm_of(motion.x[r], points.place[i], grid.inv_dx)
     first = grid.world[r] * grid.pencils
+    bears = weight[r % grid.particles]
     q = from_space(gradients.velocity[i])
+    if bears > _ONE:
+        motion_adj_out.v[r] = motion_adj_out.v[r] + q
+        q = _vec()
     share_adj = real(-gradients.mass[i] * points.mass[i] / share[i])
     scatter(nodes_adj_out, first, grid.resolution, x, e, q, share_adj)
     by_x, by_e = slopes(nodes, first, grid.resolution, x, e, q, share_adj)
@@ -92,7 +97,7 @@ def adj_gather_points_kernel(
     e_adj = by_e + acting_e
     motion_adj_out.x[r] = motion_adj_out.x[r] + grid.inv_dx * (x_adj - e_adj)
     place_adj_out[i] = place_adj_out[i] + in_space(grid.inv_dx * e_adj)
-    mass_adj = real(gradients.mass[i] / share[i])
+    mass_adj = real(bears * gradients.mass[i] / share[i])
     if material_adj_out.rho:
         material_adj_out.rho[r] = material_adj_out.rho[r] + material.V[r] * mass_adj
     if material_adj_out.V:

@@ -11,6 +11,9 @@ that move alike change the velocity at the surface by exactly the change that co
 any other motion relaxes in a few steps. So that no particle seeps into a body meanwhile, contact demands that overlap
 vanishes within about `RELAXATION` steps: it acts on the velocity minus the velocity at which the surface would leave
 the overlap behind.
+
+A particle that a constraint fixes keeps its velocity, with an effective mass that bears any body; the constraint takes
+the impulse from the nodes.
 """
 
 import warp as wp
@@ -40,7 +43,7 @@ _MotionArrays, _ConstitutionArrays, _GridGeometry = motion_arrays(3), constituti
 RELAXATION = 20.0
 """Number of steps in which an overlap of a particle and a body falls to a third [1]."""
 
-_HALF, _THIRD, _RATE = (wp.constant(scalar(c)) for c in (0.5, 1.0 / 3.0, 1.0 / RELAXATION))
+_ONE, _HALF, _THIRD, _RATE = (wp.constant(scalar(c)) for c in (1.0, 0.5, 1.0 / 3.0, 1.0 / RELAXATION))
 
 
 @wp.func
@@ -128,6 +131,7 @@ def gather_points_kernel(
     # model
     material: _ConstitutionArrays,
     grid: _GridGeometry,
+    weight: wp.array[scalar],
     # state
     motion: _MotionArrays,
     # step
@@ -151,8 +155,11 @@ def gather_points_kernel(
     share = scalar(g[3])
     V = scalar(material.V[r])
     leaving = _RATE * (radius_of(V) - distance[i]) / h
-    points_out.mass[i] = scalar(material.rho[r]) * V / share
+    bears = weight[r % grid.particles]
+    points_out.mass[i] = bears * scalar(material.rho[r]) * V / share
     free_v = in_space(_s.momentum(g))
+    if bears > _ONE:
+        free_v = in_space(motion.v[r])
     points_out.velocity[i] = points_out.velocity[i] + free_v - leaving * points_out.normal[i]
     share_out[i] = share
 

@@ -155,20 +155,24 @@ class MatterPoints:
         cell: What the distance between points is called.
         size: This distance, or the size of a cell [m].
         option: The option of the solver that sets this size, in words.
-        rod: What happens to a rod that is thinner than this size.
+        narrowest: Thickness that a rod needs so that it meets points wherever it is [size].
+        rod: What happens to a rod that is thinner.
         plate: What happens at a plate that is thinner than this size.
         lower: Lower corner of the box that holds all matter [m], shape (3,).
         upper: Upper corner of this box [m], shape (3,).
+        longest_bar: Length of the longest bar of which only the ends are points [m]; 0 without such bars.
     """
 
     name: str
     cell: str
     size: float
     option: str
+    narrowest: float
     rod: str
     plate: str
     lower: np.ndarray = dataclasses.field(default_factory=lambda: np.full(3, -np.inf))
     upper: np.ndarray = dataclasses.field(default_factory=lambda: np.full(3, np.inf))
+    longest_bar: float = 0.0
 
 
 def _indices(scene: Scene, kind: type) -> np.ndarray:

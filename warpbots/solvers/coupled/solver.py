@@ -19,6 +19,7 @@ from warpbots.solvers.coupled.measurements import readings, sense
 from warpbots.solvers.coupled.model import CoupledModel
 from warpbots.solvers.coupled.readings import CoupledReadings
 from warpbots.solvers.coupled.scene_parts import matter_of
+from warpbots.solvers.coupled.sinking import sinking
 from warpbots.solvers.coupled.states import CoupledState
 from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mpm import MPM
@@ -50,7 +51,8 @@ class Coupled:
 
     Attributes:
         matter: Solver of the soft bodies.
-        bodies: Solver of the rigid bodies.
+        bodies: Solver of the rigid bodies. Without a choice of its integrator, that is ``"sdirk2"`` beside MPM and
+            ``"bdf1"`` beside masses and springs, into which bodies at rest sink under ``"sdirk2"``.
     """
 
     matter: MPM | MassSpring
@@ -58,6 +60,9 @@ class Coupled:
 
     def __post_init__(self):
         conform(self)
+        if self.bodies.integrator is None:
+            chosen = dataclasses.replace(self.bodies, integrator=composition_of(self.matter).integrator)
+            object.__setattr__(self, "bodies", chosen)
 
     @property
     def margin(self) -> float:
@@ -100,14 +105,17 @@ class Coupled:
         return self.matter.max_time_step(model.soft, enough)
 
     def caution(self, model: CoupledModel, dt: float) -> str | None:
-        """A warning of the solver of the matter or of the solver of the rigid bodies; None if there is none.
+        """Warnings of the solver of the matter, of the solver of the rigid bodies and of both together; None without.
 
         Args:
             model: From `build`.
             dt: Length of a step [s].
         """
         own = self.matter.caution(model.soft, dt) if isinstance(self.matter, Cautious) else None
-        return own or self.bodies.caution(model.rigid, dt, model.scene.soft)
+        both = None if composition_of(self.matter).relaxes else sinking(model.scene, model.bound, self.bodies)
+        scene, constrained = model.scene, {c.region for c in model.scene.constraints}
+        held = tuple(body for body in scene.soft if constrained & body.regions.keys())
+        return "; ".join(filter(None, (own, self.bodies.caution(model.rigid, dt, scene.soft, held), both))) or None
 
     def diagnose(self, model: CoupledModel, before: dict, after: dict, dt: float) -> str:
         """One sentence that says why `after`, the state one step after `before`, is not finite.

@@ -104,10 +104,10 @@ class ProjectiveDynamics:
         cell_size: Edge length for shapes that are not meshes yet [m]; None to choose it for a scene (`sized`).
             Tetrahedra, sheets and trusses stay as they are.
         tolerance: A step has converged when neither the last correction nor the estimated error of a node exceeds this
-            value [mean edges]. For steps shorter than 10 ms, the tolerance shrinks in proportion to their length. None
-            for 1e-5 in single and 1e-8 in double precision; at least 5e-7 and 1e-15. The adjoint has converged when its
-            error is this fraction of its solution, or, without contact, when its residual is this fraction of the
-            initial residual.
+            value [mean edges]; in steps of slender bars the error was up to four times the estimate. For steps shorter
+            than 10 ms, the tolerance shrinks in proportion to their length. None for 1e-5 in single and 1e-8 in double
+            precision; at least 5e-7 and 1e-15. The adjoint has converged when its error is this fraction of its
+            solution, or, without contact, when its residual is this fraction of the initial residual.
         max_iterations: Number of iterations after which a step has failed; a quarter of this number for steps that can
             still be halved.
         memory: Number of corrections that Anderson's acceleration remembers.
