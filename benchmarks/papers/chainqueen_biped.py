@@ -70,16 +70,21 @@ def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajecto
         return -np.array(history.loss), seconds, before, motion(sim, table)
 
 
-def refine(sim: wb.Simulation) -> None:
+def refine(alone: wb.Simulation) -> None:
     """Play the stored gaits again, finer; the second one is of `chainqueen_resolved`."""
 
-    def play(how: refined.Refinement, name: str) -> float:
-        finer, control = refined.again(sim, how, "dx"), refined.kept(name)["control"][:STEPS]
+    def play(how: refined.Refinement, name: str, size: str) -> float:
+        found = refined.again(alone, refined.Refinement(cells=SIZES[size]), "dx")
+        finer, control = refined.again(found, how, "dx"), refined.kept(name)["control"][:STEPS]
         start = finer.center_of_mass(finer.state())
         return float((finer.center_of_mass(finer.rollout(control, STEPS).final) - start)[0, 0])
 
-    names = {"biped with cables": "chainqueen_biped", "for several grids": "chainqueen_biped_grids"}
-    refined.table({label: functools.partial(play, name=name) for label, name in names.items()}, 0.75)
+    gaits = {
+        "biped with cables": ("chainqueen_biped", "small"),
+        "for several grids": ("chainqueen_biped_grids", "small"),
+        "full size": ("chainqueen_biped_full", "full"),
+    }
+    refined.table({label: functools.partial(play, name=name, size=size) for label, (name, size) in gaits.items()}, 0.75)
 
 
 def experiment(name: str, sim: wb.Simulation, chosen: argparse.Namespace) -> None:
