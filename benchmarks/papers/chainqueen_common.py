@@ -117,8 +117,13 @@ def keep_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, fields: Ma
     keep_found(name, sim, fields, **{f"policy.{key}": value for key, value in policy.state_dict().items()})
 
 
+def load_controller(stored: Mapping[str, torch.Tensor], policy: torch.nn.Module) -> None:
+    """Replace the values of `policy` by the stored ones."""
+    policy.load_state_dict({key.partition(".")[2]: v for key, v in stored.items() if key.startswith("policy.")})
+
+
 def stored_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, steps: int) -> wb.Trajectory[Any]:
     """Play a stored controller, which replaces the values of `policy`, with the stored fields."""
     stored = refined.kept(name)
-    policy.load_state_dict({key.partition(".")[2]: v for key, v in stored.items() if key.startswith("policy.")})
+    load_controller(stored, policy)
     return sim.rollout(policy, steps, **stored_fields(stored, sim))

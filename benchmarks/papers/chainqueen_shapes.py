@@ -76,13 +76,16 @@ class Walker:
     decay: float
     iterations: int
 
-    def simulation(self, device: str | None) -> wb.Simulation:
-        """Simulation of the robot by MPM; rollouts keep all states for the gradient, which is the fastest schedule."""
-        return wb.Simulation(self.scene(), wb.MPM(dx=self.dx), self.dt, device=device, checkpoints=wb.Checkpoints.all())
-
     def controller(self, sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
         """The perceptron that drives the pressures."""
         return wb.controllers.MLP(sim, wb.observers.Clusters(7, "robot"), clock=self.clock, seed=seed)
+
+
+@functools.lru_cache(1)  # all seeds share the graphs of a simulation, which take ten seconds to record
+def simulation(walker: Walker, device: str | None) -> wb.Simulation:
+    """Simulation of a robot by MPM; rollouts keep all states for the gradient, which is the fastest schedule."""
+    schedule = wb.Checkpoints.all()
+    return wb.Simulation(walker.scene(), wb.MPM(dx=walker.dx), walker.dt, device=device, checkpoints=schedule)
 
 
 def rhino() -> wb.Scene:
@@ -132,6 +135,8 @@ def lizard() -> wb.Scene:
     )  # fmt: skip
 
 
+RESOLVED = {"flat"}
+"""Robots with a second stored gait, for several grids, of `chainqueen_resolved`."""
 WALKERS = {
     "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(60, 1)),
     "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
@@ -144,23 +149,25 @@ def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
     return place[0, 0]
 
 
+def cost(walker: Walker, sim: wb.Simulation, policy: wb.controllers.MLP) -> torch.Tensor:
+    """Minus the distance of the robot [m], and the cost of its signals."""
+    walk = sim.rollout(policy, walker.steps)
+    return 0.5e-6 * walk.control.square().sum() - distance(sim, walk)
+
+
 def learn(walker: Walker, name: str, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
     """Learn from a seed, and store the gait of the first seed.
 
     Returns the distances of all iterations [m], without the cost of the signals, and the motions before and after.
     """
-    sim = walker.simulation(device)
+    sim = simulation(walker, device)
     policy = walker.controller(sim, seed)
-
-    def loss() -> torch.Tensor:
-        walk = sim.rollout(policy, walker.steps)
-        return 0.5e-6 * walk.control.square().sum() - distance(sim, walk)
-
     with torch.no_grad():
         before = sim.rollout(policy, walker.steps)
     method = wb.methods.Torch(
         lr=walker.lr, max_norm=0.1, scheduler=lambda adam: torch.optim.lr_scheduler.ExponentialLR(adam, walker.decay)
     )
+    loss = functools.partial(cost, walker, sim, policy)
     history = wb.minimize(loss, policy, method, iterations=walker.iterations, progress=False)
     if seed == 0:
         keep_walk(f"chainqueen_{name}", sim, policy, {})
@@ -188,14 +195,19 @@ def run(
 
 def play(how: refined.Refinement, walker: Walker, name: str, device: str | None) -> float:
     """Play a stored gait again, finer; return the distance [m]."""
-    sim = refined.again(walker.simulation(device), how, "dx")
-    return distance(sim, stored_walk(f"chainqueen_{name}", sim, walker.controller(sim), walker.steps)).item()
+    sim = refined.again(simulation(walker, device), how, "dx")
+    return distance(sim, stored_walk(name, sim, walker.controller(sim), walker.steps)).item()
 
 
 def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namespace) -> None:
     """Let all walkers learn from all seeds, print the table, and draw the curves to a file; or refine stored gaits."""
     if chosen.refine:
-        plays = {n: functools.partial(play, walker=walkers[n], name=n, device=chosen.device) for n in chosen.names}
+        plays = {}
+        for name in chosen.names:
+            again = functools.partial(play, walker=walkers[name], device=chosen.device)
+            plays[name] = functools.partial(again, name=f"chainqueen_{name}")
+            if name in RESOLVED:
+                plays[f"{name}, for several grids"] = functools.partial(again, name=f"chainqueen_{name}_grids")
         refined.table(plays, 0.75)
         return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
