@@ -87,6 +87,7 @@ html_sidebars = {"**": ["guide.html"], "docs/index": []}
 html_context = {
     "moved": {  # page -> its place, relative to the page
         "index": "docs/index.html",
+        "docs/gallery/bouncing_cube": "heap_of_cubes.html",
         "docs/gallery/design_kept_in_usd": "beam_of_designed_stiffness.html",
         "docs/gallery/flag_in_the_wind": "cloth_over_a_moving_ball.html",
         "docs/gallery/yielding_truss": "index.html",
