@@ -47,10 +47,12 @@ from warpbots.solvers.projective.contact.pair_arrays import (
 )
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
 from warpbots.solvers.projective.contact.pairs import displacements_of, starts_of
+from warpbots.solvers.projective.contact.second_attempt import note_free
+from warpbots.solvers.projective.contact.surface_search import SearchControl
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands
 
-__all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
+__all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
@@ -66,24 +68,6 @@ _FACING = wp.constant(real(0.5e-3))  # distance, or depth, at which surfaces tou
 _ALIGNED = wp.constant(
     real(0.8)
 )  # cosine between a plane's normal and the shortest distance, below which the plane does not count
-
-
-@wp.struct
-class SearchControl:
-    """Which components to search for pairs; see `SurfaceSearch`.
-
-    check: 1 for a world in which a search is requested, shape (worlds,).
-    searches: Number of earlier searches in this step, shape (worlds,).
-    asked: 1 for a component that is searched, -1 for one whose step has failed, shape (worlds * components,).
-    rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
-    lost: 1 for a component with an edge that intersects a face, shape (worlds * components,).
-    """
-
-    check: wp.array[int]
-    searches: wp.array[int]
-    asked: wp.array[int]
-    rounds: wp.array[int]
-    lost: wp.array[int]
 
 
 @wp.kernel(enable_backward=False)
@@ -212,6 +196,8 @@ def examine(
         return 0
     first_search = int(control.searches[w] == 0)
     hold = int(most_of(pairs, islands, control.rounds, w, node[0], node[3]) >= _HOLD)
+    if most_of(pairs, islands, control.left, w, node[0], node[3]) > 0:
+        hold = 1  # the move ends where they meet, so nothing else will keep them apart
     lost = most_of(pairs, islands, control.lost, w, node[0], node[3])
     clearance = clearance_of(pairs, node)
     a, b, c, d = starts_of(pairs, x, w, node)
@@ -227,6 +213,8 @@ def examine(
     near = real(0.5) * wp.min(clearance, wp.length(gap_of(kind, a, b, c, d)))
     t = advance(kind, near, a, b, c, d, ua, ub, uc, ud)
     passes = int(t <= _ONE)
+    if passes == 1:
+        note_free(pairs, islands, control.free, w, node[0], node[3], t)
     if passes == 0:
         t = _ONE
         if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= within * clearance:
