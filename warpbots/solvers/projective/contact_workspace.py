@@ -125,8 +125,9 @@ class ContactWorkspace:
         """Second attempts of steps."""
         sizes, components, attempt = self.topology.sizes, len(self.topology.components), SecondAttempt()
         counts = {"left": components, "free": components, "u": sizes.stride, "x": sizes.points, "way": sizes.stride}
-        for name, variable in SecondAttempt.vars.items():
-            setattr(attempt, name, self._zeros(counts[name], variable.type.dtype))
+        for name, count in counts.items():
+            setattr(attempt, name, self._zeros(count, SecondAttempt.vars[name].type.dtype))
+        attempt.begun = wp.zeros(1, dtype=int, device=self.topology.device)
         return attempt
 
     @functools.cached_property

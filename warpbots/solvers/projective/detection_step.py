@@ -171,9 +171,12 @@ class Detection:
 
     def _begin_again(self, u: wp.array, spent: int) -> None:
         search, attempt, stride = self._search, self._attempt, self._sizes.stride
-        outputs = [search.rounds, search.early, search.lost, search.intersection]
-        outputs += [self._islands, self._progress, attempt]
+        outputs = [search.asked, search.check, search.any, search.rounds, search.early, search.lost]
+        outputs += [search.intersection, self._islands, self._progress, attempt]
         launch(second_attempt.begin_again_kernel, self._worlds, [spent], outputs, self._device)
-        self._launch(second_attempt.clear_kernel, stride, [stride, self._islands, attempt], [self._pairs, u])
-        outputs = [search.asked, search.check, search.any, self._progress, attempt]
-        launch(second_attempt.ask_again_kernel, self._worlds, [self._islands], outputs, self._device)
+
+        def clear() -> None:
+            self._launch(second_attempt.clear_kernel, stride, [stride, self._islands, attempt], [self._pairs, u])
+            attempt.begun.zero_()
+
+        if_then(attempt.begun, clear)

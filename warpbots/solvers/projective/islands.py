@@ -104,7 +104,14 @@ def islands_of(components: Components, others: np.ndarray, pairs: int, worlds: i
         setattr(islands, f"own_{name}", array(values, dtype))
         setattr(islands, name, array(np.tile(values, worlds), dtype))
     islands.root = array(np.tile(np.arange(count), worlds))
-    for name, size in (("touching", count), ("changed", count), ("again", count), ("sound", count), ("strayed", 1), ("pair", pairs)):
+    for name, size in (
+        ("touching", count),
+        ("changed", count),
+        ("again", count),
+        ("sound", count),
+        ("strayed", 1),
+        ("pair", pairs),
+    ):
         setattr(islands, name, wp.zeros(worlds * size, dtype=int, device=device))
     islands.moves = wp.ones(worlds * count, dtype=int, device=device)
     return islands

@@ -23,8 +23,8 @@ from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 from warpbots.solvers.projective.iterate.convergence import look
 
 __all__ = [
-    "SecondAttempt", "ask_again_kernel", "begin_again_kernel", "clear_kernel", "first_attempt_kernel", "follow_kernel",
-    "note_free", "path_kernel",
+    "SecondAttempt", "begin_again_kernel", "clear_kernel", "first_attempt_kernel", "follow_kernel", "note_free",
+    "path_kernel",
 ]  # fmt: skip
 
 _vec = vector(3)
@@ -36,14 +36,15 @@ _SHORTENED = wp.constant(20)
 class SecondAttempt:
     """Second attempts of all worlds; `Islands.again` marks the components that take one.
 
-    left: Moves of a component that are still to be shortened, one more before the first of them, shape
-        (worlds * components,).
+    begun: 1 if a second attempt has just begun in any world, shape (1,).
+    left: Moves of a component that are still to be shortened, shape (worlds * components,).
     free: Fraction of the last path of a component that is free of collisions, shape (worlds * components,).
     u: Displacements at the last point that is free of collisions; 0 in first attempts, shape (worlds * stride,).
     x: Positions at this point [m], shape (worlds * points,).
     way: Displacements from there, shape (worlds * stride,).
     """
 
+    begun: wp.array[int]
     left: wp.array[int]
     free: wp.array[real]
     u: wp.array[NODE]
@@ -151,11 +152,31 @@ def has_failed_at_contacts(islands: Islands, progress: IterationState, u: int):
     return ended and islands.moves[u] == 1 and islands.touching[u] > 0 and islands.again[u] == 0
 
 
+@wp.func
+def ask_again(
+    islands: Islands, progress: IterationState, attempt: SecondAttempt, w: int, asked: wp.array[int],
+    check: wp.array[int], any: wp.array[int],
+):  # fmt: skip
+    """Request a search after each move that is shortened; such moves are not accelerated."""
+    for c in range(islands.count):
+        k = w * islands.count + c
+        u = root_of(islands, w, c)
+        if attempt.left[k] > 0 and progress.active[u] == 1:
+            attempt.left[k] = attempt.left[k] - 1
+            asked[k] = 1
+            check[w] = 1
+            any[0] = 1
+            restart(progress, u)
+
+
 @wp.kernel(enable_backward=False)
 def begin_again_kernel(
     # model
     spent: int,
     # out
+    asked_out: wp.array[int],
+    check_out: wp.array[int],
+    any_out: wp.array[int],
     rounds_out: wp.array[int],
     early_out: wp.array[int],
     lost_out: wp.array[int],
@@ -164,7 +185,10 @@ def begin_again_kernel(
     progress_out: IterationState,
     attempt_out: SecondAttempt,
 ):
-    """Begin a second attempt in islands whose first one has failed; it counts `spent` iterations as taken."""
+    """Begin a second attempt in islands whose first one has failed; it counts `spent` iterations as taken.
+
+    Request a search in islands whose moves are shortened.
+    """
     w = wp.tid()
     some = int(0)
     for island in range(islands_out.count):
@@ -185,8 +209,10 @@ def begin_again_kernel(
             restart(progress_out, u)
             wp.atomic_add(progress_out.any, 0, 1)
     if some == 1:
+        attempt_out.begun[0] = 1
         intersection_out[w] = wp.int64(0)
         look(islands_out, progress_out, w)
+    ask_again(islands_out, progress_out, attempt_out, w, asked_out, check_out, any_out)
 
 
 @wp.kernel(enable_backward=False)
@@ -206,32 +232,8 @@ def clear_kernel(
     used = int(1)
     if i >= first:
         used = int(i - first < pairs_out.count[w])
-    if used == 1 and attempt.left[w * islands.count + component_of(islands, w, i)] > _SHORTENED:
+    if used == 1 and attempt.left[w * islands.count + component_of(islands, w, i)] == _SHORTENED:
         u_out[w * pairs_out.stride + i] = NODE()
         if i >= first:
             pairs_out.kind[w * pairs_out.capacity + i - first] = NONE
             pairs_out.redundant[w * pairs_out.capacity + i - first] = 0
-
-
-@wp.kernel(enable_backward=False)
-def ask_again_kernel(
-    # model
-    islands: Islands,
-    # out
-    asked_out: wp.array[int],
-    check_out: wp.array[int],
-    any_out: wp.array[int],
-    progress_out: IterationState,
-    attempt_out: SecondAttempt,
-):
-    """Request a search after each move that is shortened; such moves are not accelerated."""
-    w = wp.tid()
-    for c in range(islands.count):
-        k = w * islands.count + c
-        u = root_of(islands, w, c)
-        if attempt_out.left[k] > 0 and progress_out.active[u] == 1:
-            attempt_out.left[k] = attempt_out.left[k] - 1
-            asked_out[k] = 1
-            check_out[w] = 1
-            any_out[0] = 1
-            restart(progress_out, u)
