@@ -113,11 +113,10 @@ class Detection:
             self._launch(detection.path_boxes_kernel, tree.corners.shape[0], inputs, [tree.lower, tree.upper])
             tree.bvh.refit()
         faces, edges = self._contact.trees
-        control = [self._control]
-        outputs = [search.added, search.near, self._islands, search.hits]
-        inputs = [struct, within, x, u, faces.bvh.id, self._boxes, *control]
+        outputs = [self._control, search.added, search.near, self._islands, search.hits]
+        inputs = [struct, within, x, u, faces.bvh.id, self._boxes]
         self._launch(detection.find_faces_kernel, struct.vertex.size, inputs, outputs)
-        inputs = [struct, within, x, u, edges.bvh.id, edges.lower, edges.upper, self._boxes, *control]
+        inputs = [struct, within, x, u, edges.bvh.id, edges.lower, edges.upper, self._boxes]
         self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
 
     def _bound(self, x: wp.array, u: wp.array) -> None:

@@ -288,8 +288,8 @@ def find_faces_kernel(
     # work
     faces: wp.uint64,
     boxes: BodyBoxes,
-    control: SearchControl,
     # out
+    control_out: SearchControl,
     added_out: wp.array[int],
     near_out: wp.array[int],
     islands_out: Islands,
@@ -298,11 +298,11 @@ def find_faces_kernel(
     """Examine all pairs of a vertex and a face whose boxes overlap, within the reach of the body of the vertex."""
     w, k = wp.tid()
     i = pairs.vertex[k]
-    if control.check[w] == 0 or has_failed(pairs, islands_out, control.asked, w, i):
+    if control_out.check[w] == 0 or has_failed(pairs, islands_out, control_out.asked, w, i):
         return
     y = x[w * pairs.nodes + i]
     z = y + at(u, w * pairs.stride + i)
-    around = wp.vec3(wp.float32(wp.where(control.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
+    around = wp.vec3(wp.float32(wp.where(control_out.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
     low = wp.vec3(wp.min(y, z)) - around
     high = wp.vec3(wp.max(y, z)) + around
     if not is_within_reach(pairs, boxes, w, i, low, high):
@@ -317,7 +317,7 @@ def find_faces_kernel(
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
             spare = int(pairs.level[k] == 1 and both_rigid(pairs, i, f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, FACE, node, key, spare, within, near_out, hits_out
+                pairs, islands_out, control_out, x, u, w, FACE, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -349,8 +349,8 @@ def find_edges_kernel(
     lower: wp.array[wp.vec3],
     upper: wp.array[wp.vec3],
     boxes: BodyBoxes,
-    control: SearchControl,
     # out
+    control_out: SearchControl,
     added_out: wp.array[int],
     near_out: wp.array[int],
     islands_out: Islands,
@@ -358,7 +358,7 @@ def find_edges_kernel(
 ):
     """Examine all pairs of edges whose boxes overlap, within the reach of the body of the first edge."""
     w, k = wp.tid()
-    if control.check[w] == 0:
+    if control_out.check[w] == 0:
         return
     first = w * pairs.edge.shape[0]
     first_key = wp.int64(pairs.vertex.shape[0]) * wp.int64(pairs.face.shape[0])
@@ -376,7 +376,7 @@ def find_edges_kernel(
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
             spare = int(pairs.flat[k] + pairs.flat[j] > 0 and both_rigid(pairs, e[0], f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, EDGES, node, key, spare, within, near_out, hits_out
+                pairs, islands_out, control_out, x, u, w, EDGES, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
