@@ -14,6 +14,7 @@ REPOSITORY = (
     "projective/test_obstacle_edges.py",
     "projective/test_obstacle_paths.py",
     "projective/test_paper_experiments.py",
+    "projective/test_second_attempt.py",
     "projective/test_sticking_contacts.py",
     "robots/test_hand_in_mujoco.py",
     "test_architecture.py",

@@ -10,6 +10,7 @@ from warpbots.numerics import parallel, real
 from warpbots.solvers.projective.contact.body_boxes import FAR, BodyBoxes
 from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, JointCoupling
 from warpbots.solvers.projective.contact.few_contacts import FEW, ForceSystem
+from warpbots.solvers.projective.contact.second_attempt import SecondAttempt
 from warpbots.solvers.projective.contact.sticking_elimination import JOINTS, STICKING, StickingArrays
 from warpbots.solvers.projective.contact.surface_search import BoxTree, SurfaceSearch
 from warpbots.solvers.projective.topology import MeshTopology, constant_array
@@ -118,6 +119,16 @@ class ContactWorkspace:
         return SurfaceSearch.of(
             sizes.worlds, len(self.topology.components), sizes.capacity, vertices, self.topology.device
         )
+
+    @functools.cached_property
+    def attempt(self) -> SecondAttempt:
+        """Second attempts of steps."""
+        sizes, components, attempt = self.topology.sizes, len(self.topology.components), SecondAttempt()
+        counts = {"left": components, "free": components, "u": sizes.stride, "x": sizes.points, "way": sizes.stride}
+        for name, count in counts.items():
+            setattr(attempt, name, self._zeros(count, SecondAttempt.vars[name].type.dtype))
+        attempt.begun = wp.zeros(1, dtype=int, device=self.topology.device)
+        return attempt
 
     @functools.cached_property
     def trees(self) -> tuple[BoxTree, BoxTree]:

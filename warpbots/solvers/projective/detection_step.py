@@ -11,8 +11,10 @@ from warpbots.solvers.projective.contact import (
     merge,
     pairs,
     planes,
+    second_attempt,
 )
 from warpbots.solvers.projective.contact.pair_arrays import CLEARANCE
+from warpbots.solvers.projective.contact.surface_search import SearchControl
 from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["Detection"]
@@ -42,9 +44,11 @@ class Detection:
         if self._sizes.capacity:
             self._pairs, self._search = model.pairs, workspace.contact.search
             self._boxes = workspace.contact.boxes
-            self._control = detection.SearchControl()
-            for name in detection.SearchControl.vars:
-                setattr(self._control, name, getattr(self._search, name))
+            self._attempt, self._twice = workspace.contact.attempt, model.skeleton is None and not model.frames.names
+            self._control = SearchControl()
+            for name in SearchControl.vars:
+                source = self._attempt if name in second_attempt.SecondAttempt.vars else self._search
+                setattr(self._control, name, getattr(source, name))
 
     def begin(self, where: wp.array) -> None:
         """Remove all contacts of pairs in worlds in which `where` is 1, and request a search there."""
@@ -55,6 +59,8 @@ class Detection:
             launch(detection_control.begin_pairs_kernel, self._worlds, [where], outputs, self._device)
             for corner in (contacts.head, contacts.tail):
                 corner.fill_(-1)
+            inputs, outputs = [self._sizes.stride, where], [self._islands, self._attempt]
+            self._launch(second_attempt.first_attempt_kernel, self._sizes.stride, inputs, outputs)
 
     def search(self, u: wp.array, tolerance: float) -> None:
         """In worlds that request it, search the paths to the end `u` for pairs whose sides pass through each other.
@@ -70,39 +76,56 @@ class Detection:
         launch(kernel, (self._worlds, count), inputs, outputs, self._device)
 
     def _run(self, u: wp.array, tolerance: float) -> None:
-        struct, search = self._pairs, self._search
-        inputs = [real(10.0 * tolerance), self._x, u, search.check, search.asked, search.rounds]
-        outputs = [struct, search.added, self._islands]
-        self._launch(planes.update_planes_kernel, self._sizes.capacity, inputs, outputs)
+        struct, search, attempt = self._pairs, self._search, self._attempt
+        self._update_planes(u, tolerance, shortened=0)
         inputs = [struct, search.check, search.searches, u]
         self._launch(detection_control.keep_path_kernel, struct.vertex.size, inputs, [search.path])
-        self._find(u, real(1.0 - min(tolerance / CLEARANCE, _NEAR)))
+        points = max(self._sizes.points, self._islands.count)
+        inputs = [struct, self._x, u, search.check, self._islands]
+        self._launch(second_attempt.path_kernel, points, inputs, [attempt])
+        self._find(attempt.x, attempt.way, real(1.0 - min(tolerance / CLEARANCE, _NEAR)))
+        if self._twice:
+            inputs = [struct, search.check, search.asked, self._islands, self._progress]
+            self._launch(second_attempt.follow_kernel, self._sizes.points, inputs, [attempt, u])
+            self._update_planes(u, tolerance, shortened=1)
         self._make_contacts()
         self._resolve(u)
 
-    def _find(self, u: wp.array, within: real) -> None:
-        """List the pairs whose sides would pass through each other, or end `within` their clearance [clearances]."""
+    def _update_planes(self, u: wp.array, tolerance: float, shortened: int) -> None:
+        search = self._search
+        inputs = [real(10.0 * tolerance), self._x, u, search.check, search.asked, search.rounds]
+        inputs += [self._attempt.left, shortened]
+        outputs = [self._pairs, search.added, self._islands]
+        self._launch(planes.update_planes_kernel, self._sizes.capacity, inputs, outputs)
+
+    def _find(self, x: wp.array, u: wp.array, within: real) -> None:
+        """List the pairs whose sides would pass through each other, or end `within` their clearance [clearances].
+
+        Args:
+            x: Start of the path of each point [m].
+            u: Displacements on these paths.
+            within: Fraction of the clearance.
+        """
         struct, search = self._pairs, self._search
-        self._bound(u)
+        self._bound(x, u)
         for tree in self._contact.trees:
-            inputs = [struct, tree.corners, self._x, u, self._islands, search.searches, search.asked]
+            inputs = [struct, tree.corners, x, u, self._islands, search.searches, search.asked]
             self._launch(detection.path_boxes_kernel, tree.corners.shape[0], inputs, [tree.lower, tree.upper])
             tree.bvh.refit()
         faces, edges = self._contact.trees
-        control = [self._control]
-        outputs = [search.added, search.near, self._islands, search.hits]
-        inputs = [struct, within, self._x, u, faces.bvh.id, self._boxes, *control]
+        outputs = [self._control, search.added, search.near, self._islands, search.hits]
+        inputs = [struct, within, x, u, faces.bvh.id, self._boxes]
         self._launch(detection.find_faces_kernel, struct.vertex.size, inputs, outputs)
-        inputs = [struct, within, self._x, u, edges.bvh.id, edges.lower, edges.upper, self._boxes, *control]
+        inputs = [struct, within, x, u, edges.bvh.id, edges.lower, edges.upper, self._boxes]
         self._launch(detection.find_edges_kernel, struct.edge.size, inputs, outputs)
 
-    def _bound(self, u: wp.array) -> None:
+    def _bound(self, x: wp.array, u: wp.array) -> None:
         """Write the reach of every body; soft bodies alone may touch everywhere."""
         struct, search = self._pairs, self._search
         if struct.movers > struct.soft:
             inputs, outputs = [search.check, struct.bodies], [self._boxes]
             launch(body_boxes.begin_boxes_kernel, self._worlds * struct.bodies, inputs, outputs, self._device)
-            inputs = [struct, self._x, u, self._islands, search.check, search.searches, search.asked]
+            inputs = [struct, x, u, self._islands, search.check, search.searches, search.asked]
             self._launch(body_boxes.add_paths_kernel, struct.vertex.size, inputs, outputs)
             self._launch(body_boxes.meet_kernel, struct.bodies, [struct, search.check], outputs)
 
@@ -129,8 +152,12 @@ class Detection:
         inputs = [self._topology, struct, first, self._poses, self._step, progress.running, self._x, u, self._zero]
         self._launch(pairs.evaluate_pairs_kernel, self._sizes.capacity, inputs, [self._contact.contacts])
 
-    def ask(self, u: wp.array) -> None:
-        """Request a search if a step has just converged to `u`, unless the first search shows that nothing is near."""
+    def ask(self, u: wp.array, spent: int) -> None:
+        """Request a search if a step has just converged to `u`, unless the first search shows that nothing is near.
+
+        A step that has failed with pairs in contact begins again, with `spent` iterations counted as taken. With bones
+        or motions that are prescribed it does not: the start of the step is not an admissible point there.
+        """
         if self._sizes.capacity:
             search, struct, progress = self._search, self._pairs, self._progress
             inputs = [struct, search.was, progress, u, search.path]
@@ -138,3 +165,17 @@ class Detection:
             outputs = [search.asked, search.check, search.any, search.added, progress]
             inputs = [self._islands, search.was, search.near, search.early]
             launch(detection_control.ask_kernel, self._worlds, inputs, outputs, self._device)
+            if self._twice:
+                self._begin_again(u, spent)
+
+    def _begin_again(self, u: wp.array, spent: int) -> None:
+        search, attempt, stride = self._search, self._attempt, self._sizes.stride
+        outputs = [search.asked, search.check, search.any, search.rounds, search.early, search.lost]
+        outputs += [search.intersection, self._islands, self._progress, attempt]
+        launch(second_attempt.begin_again_kernel, self._worlds, [spent], outputs, self._device)
+
+        def clear() -> None:
+            self._launch(second_attempt.clear_kernel, stride, [stride, self._islands, attempt], [self._pairs, u])
+            attempt.begun.zero_()
+
+        if_then(attempt.begun, clear)

@@ -118,7 +118,7 @@ def implicit_step(
         contact.solve_forces(active, z, f)
         contact.follow(f, move)
         accelerate(it, enough, energy)
-        contact.detection.ask(z)
+        contact.detection.ask(z, limit // 2)
 
     def newton() -> None:
         inputs = [it.islands, *(wp.float64(a) for a in (_EARLY, _EARLY_FORCING, _FORCING)), progress]

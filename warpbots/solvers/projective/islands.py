@@ -48,6 +48,7 @@ class Islands:
     thin: 1 if an island has sheets.
     touching: Number of pairs of surfaces in contact in an island.
     changed: 1 for a component with a contact that the last search added or changed.
+    again: 1 for a component that takes a second attempt of the present step (`SecondAttempt`).
     moves: 1 for a component that takes the present step; other components of its world stay where they are.
     sound: 1 for a component whose last step succeeded.
     strayed: 1 for a world in which a component that moves has left its box or touched one that rests, shape (worlds,).
@@ -69,6 +70,7 @@ class Islands:
     thin: wp.array[int]
     touching: wp.array[int]
     changed: wp.array[int]
+    again: wp.array[int]
     moves: wp.array[int]
     sound: wp.array[int]
     strayed: wp.array[int]
@@ -102,7 +104,14 @@ def islands_of(components: Components, others: np.ndarray, pairs: int, worlds: i
         setattr(islands, f"own_{name}", array(values, dtype))
         setattr(islands, name, array(np.tile(values, worlds), dtype))
     islands.root = array(np.tile(np.arange(count), worlds))
-    for name, size in (("touching", count), ("changed", count), ("sound", count), ("strayed", 1), ("pair", pairs)):
+    for name, size in (
+        ("touching", count),
+        ("changed", count),
+        ("again", count),
+        ("sound", count),
+        ("strayed", 1),
+        ("pair", pairs),
+    ):
         setattr(islands, name, wp.zeros(worlds * size, dtype=int, device=device))
     islands.moves = wp.ones(worlds * count, dtype=int, device=device)
     return islands

@@ -47,10 +47,12 @@ from warpbots.solvers.projective.contact.pair_arrays import (
 )
 from warpbots.solvers.projective.contact.pair_geometry import advance, gap_of, may_come_near, nearest, pair_geometry
 from warpbots.solvers.projective.contact.pairs import displacements_of, starts_of
+from warpbots.solvers.projective.contact.second_attempt import note_free
+from warpbots.solvers.projective.contact.surface_search import SearchControl
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.islands import Islands
 
-__all__ = ["SearchControl", "find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
+__all__ = ["find_edges_kernel", "find_faces_kernel", "path_boxes_kernel", "same_plane"]
 
 _vec, _vec4 = vector(3), vector(4)
 _ZERO, _ONE = wp.constant(real(0.0)), wp.constant(real(1.0))
@@ -66,24 +68,6 @@ _FACING = wp.constant(real(0.5e-3))  # distance, or depth, at which surfaces tou
 _ALIGNED = wp.constant(
     real(0.8)
 )  # cosine between a plane's normal and the shortest distance, below which the plane does not count
-
-
-@wp.struct
-class SearchControl:
-    """Which components to search for pairs; see `SurfaceSearch`.
-
-    check: 1 for a world in which a search is requested, shape (worlds,).
-    searches: Number of earlier searches in this step, shape (worlds,).
-    asked: 1 for a component that is searched, -1 for one whose step has failed, shape (worlds * components,).
-    rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
-    lost: 1 for a component with an edge that intersects a face, shape (worlds * components,).
-    """
-
-    check: wp.array[int]
-    searches: wp.array[int]
-    asked: wp.array[int]
-    rounds: wp.array[int]
-    lost: wp.array[int]
 
 
 @wp.kernel(enable_backward=False)
@@ -212,6 +196,8 @@ def examine(
         return 0
     first_search = int(control.searches[w] == 0)
     hold = int(most_of(pairs, islands, control.rounds, w, node[0], node[3]) >= _HOLD)
+    if most_of(pairs, islands, control.left, w, node[0], node[3]) > 0:
+        hold = 1  # the move ends where they meet, so nothing else will keep them apart
     lost = most_of(pairs, islands, control.lost, w, node[0], node[3])
     clearance = clearance_of(pairs, node)
     a, b, c, d = starts_of(pairs, x, w, node)
@@ -227,6 +213,8 @@ def examine(
     near = real(0.5) * wp.min(clearance, wp.length(gap_of(kind, a, b, c, d)))
     t = advance(kind, near, a, b, c, d, ua, ub, uc, ud)
     passes = int(t <= _ONE)
+    if passes == 1:
+        note_free(pairs, islands, control.free, w, node[0], node[3], t)
     if passes == 0:
         t = _ONE
         if wp.length(gap_of(kind, a + ua, b + ub, c + uc, d + ud)) >= within * clearance:
@@ -300,8 +288,8 @@ def find_faces_kernel(
     # work
     faces: wp.uint64,
     boxes: BodyBoxes,
-    control: SearchControl,
     # out
+    control_out: SearchControl,
     added_out: wp.array[int],
     near_out: wp.array[int],
     islands_out: Islands,
@@ -310,11 +298,11 @@ def find_faces_kernel(
     """Examine all pairs of a vertex and a face whose boxes overlap, within the reach of the body of the vertex."""
     w, k = wp.tid()
     i = pairs.vertex[k]
-    if control.check[w] == 0 or has_failed(pairs, islands_out, control.asked, w, i):
+    if control_out.check[w] == 0 or has_failed(pairs, islands_out, control_out.asked, w, i):
         return
     y = x[w * pairs.nodes + i]
     z = y + at(u, w * pairs.stride + i)
-    around = wp.vec3(wp.float32(wp.where(control.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
+    around = wp.vec3(wp.float32(wp.where(control_out.searches[w] == 0, real(0.5) * pairs.margin[i], _ZERO)))
     low = wp.vec3(wp.min(y, z)) - around
     high = wp.vec3(wp.max(y, z)) + around
     if not is_within_reach(pairs, boxes, w, i, low, high):
@@ -329,7 +317,7 @@ def find_faces_kernel(
             key = wp.int64(k) * wp.int64(pairs.face.shape[0]) + wp.int64(j)
             spare = int(pairs.level[k] == 1 and both_rigid(pairs, i, f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, FACE, node, key, spare, within, near_out, hits_out
+                pairs, islands_out, control_out, x, u, w, FACE, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)
@@ -361,8 +349,8 @@ def find_edges_kernel(
     lower: wp.array[wp.vec3],
     upper: wp.array[wp.vec3],
     boxes: BodyBoxes,
-    control: SearchControl,
     # out
+    control_out: SearchControl,
     added_out: wp.array[int],
     near_out: wp.array[int],
     islands_out: Islands,
@@ -370,7 +358,7 @@ def find_edges_kernel(
 ):
     """Examine all pairs of edges whose boxes overlap, within the reach of the body of the first edge."""
     w, k = wp.tid()
-    if control.check[w] == 0:
+    if control_out.check[w] == 0:
         return
     first = w * pairs.edge.shape[0]
     first_key = wp.int64(pairs.vertex.shape[0]) * wp.int64(pairs.face.shape[0])
@@ -388,7 +376,7 @@ def find_edges_kernel(
             key = first_key + wp.int64(k) * wp.int64(pairs.edge.shape[0]) + wp.int64(j)
             spare = int(pairs.flat[k] + pairs.flat[j] > 0 and both_rigid(pairs, e[0], f[0]))
             passes = examine(
-                pairs, islands_out, control, x, u, w, EDGES, node, key, spare, within, near_out, hits_out
+                pairs, islands_out, control_out, x, u, w, EDGES, node, key, spare, within, near_out, hits_out
             )  # fmt: skip
             if passes == 1:
                 wp.atomic_add(added_out, w, 1)

@@ -103,6 +103,7 @@ def fail(islands: Islands, progress: IterationState, w: int):
         progress.active[u] = 0
         progress.waiting[u] = 0
         progress.converged[u] = 0
+        islands.again[u] = 1  # a second attempt would fail, too
 
 
 @wp.func

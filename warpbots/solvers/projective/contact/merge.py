@@ -55,8 +55,11 @@ def connect(pairs: PairArrays, islands: Islands, w: int, slot: int, node: wp.vec
     other = pairs.component[node[3]]
     gone = int(-1)
     if one >= 0 and other >= 0:
-        if islands.moves[w * islands.count + one] != islands.moves[w * islands.count + other]:
-            islands.strayed[w] = 1
+        a = w * islands.count + one
+        b = w * islands.count + other
+        apart = islands.root[a] != islands.root[b]
+        if islands.moves[a] != islands.moves[b] or (apart and islands.again[a] + islands.again[b] > 0):
+            islands.strayed[w] = 1  # one of them rests, or their paths do not begin at the same time
         else:
             gone = unite(islands, w, one, other)
     one = wp.max(one, other)

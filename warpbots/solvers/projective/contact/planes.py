@@ -93,6 +93,8 @@ def update_planes_kernel(
     check: wp.array[int],
     asked: wp.array[int],
     rounds: wp.array[int],
+    left: wp.array[int],
+    shortened: int,
     # out
     pairs_out: PairArrays,
     added_out: wp.array[int],
@@ -103,12 +105,15 @@ def update_planes_kernel(
     A pair whose nearest points are not inside both sides any more is no longer a contact; if its sides would then pass
     through each other, detection adds the pair again. If a shortest connection reverses its direction, its plane is
     frozen.
+
+    In components whose moves are `shortened` (1) planes are updated after a search, at the end of the shortened move,
+    and never frozen; in all others they are updated before it.
     """
     w, p = wp.tid()
     if check[w] == 0 or p >= wp.min(pairs_out.count[w], pairs_out.capacity):
         return
     component = w * islands_out.count + component_of(islands_out, w, islands_out.entries + p)
-    if asked[component] < 1 or rounds[component] > _UPDATES:
+    if asked[component] < 1 or rounds[component] > _UPDATES or int(left[component] > 0) != shortened:
         return
     m = w * pairs_out.capacity + p
     kind = pairs_out.kind[m]
@@ -130,7 +135,9 @@ def update_planes_kernel(
         way = weight[0] * ua + weight[1] * ub + weight[2] * uc + weight[3] * ud
         apart = wp.length(weight[0] * a + weight[1] * b + weight[2] * c + weight[3] * d)
         mu, extra = friction_of(pairs_out, w, pairs_out.node[m])
-        normal = turned(old, normal, along_edge(weight, a, b, c, d), apart, way, mu + extra)
+        if holds == 1:
+            normal = turned(old, normal, along_edge(weight, a, b, c, d), apart, way, mu + extra)
+        holds = wp.max(holds, shortened)  # a point that is free of collisions is on the right side
     elif holds == 1:
         holds = int(not faces_away(normal, gap_of(kind, a, b, c, d)))
     if holds == 0:

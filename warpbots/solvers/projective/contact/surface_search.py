@@ -8,7 +8,7 @@ import warp as wp
 from warpbots.numerics import NODE, real, vector
 from warpbots.solvers.projective.contact.pair_arrays import HitArrays
 
-__all__ = ["PAIRS", "SurfaceSearch", "ContactSurfaces", "BoxTree"]
+__all__ = ["PAIRS", "SurfaceSearch", "ContactSurfaces", "BoxTree", "SearchControl"]
 
 PAIRS = ("count", "kind", "node", "side", "normal", "weight", "redundant")
 """Fields of `SurfaceSearch` that define the pairs that are contacts."""
@@ -161,3 +161,25 @@ class SurfaceSearch:
                 count = worlds if name == "count" else worlds * hits.room
                 setattr(hits, name, zeros(count, variable.type.dtype))
         return cls(zeros(worlds), *pairs, *counts, *lost, zeros(worlds * vertices, NODE), hits)
+
+
+@wp.struct
+class SearchControl:
+    """Which components to search for pairs; see `SurfaceSearch`.
+
+    check: 1 for a world in which a search is requested, shape (worlds,).
+    searches: Number of earlier searches in this step, shape (worlds,).
+    asked: 1 for a component that is searched, -1 for one whose step has failed, shape (worlds * components,).
+    rounds: Number of searches that changed the contacts of a component, shape (worlds * components,).
+    lost: 1 for a component with an edge that intersects a face, shape (worlds * components,).
+    left: Moves of a component that are still to be shortened, see `SecondAttempt`, shape (worlds * components,).
+    free: Fraction of the path of a component that is free of collisions, shape (worlds * components,).
+    """
+
+    check: wp.array[int]
+    searches: wp.array[int]
+    asked: wp.array[int]
+    rounds: wp.array[int]
+    lost: wp.array[int]
+    left: wp.array[int]
+    free: wp.array[real]
