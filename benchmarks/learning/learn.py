@@ -4,12 +4,14 @@
     python benchmarks/learning/learn.py walker_2d.toml --draw curves
 
 Methods: ppo and sac of Stable-Baselines3, shac (short-horizon gradients with a critic, beside this file), and cma, an
-evolution of linear policies whose population are the worlds. Settings are in the file. At evenly spaced numbers of
-samples the policy without randomness is judged in other worlds, for one episode each; this takes no samples and its
-time is not counted.
+evolution of linear policies whose population are the worlds. Settings are in the file. With `normalised`, observations
+are divided by their running standard deviation, after their running mean was subtracted; shac always does this. At
+evenly spaced numbers of samples the policy without randomness is judged in other worlds, for one episode each; this
+takes no samples and its time is not counted.
 """
 
 import argparse
+import copy
 import csv
 import time
 import tomllib
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from shac import Scale
 from shac import learn as learn_by_shac
 
 import warpbots as wb
@@ -71,6 +74,7 @@ def by_stable_baselines(method: str, own: dict[str, Any], task: str, seed: int, 
     """Learn by an algorithm of Stable-Baselines3."""
     import stable_baselines3
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecNormalize
 
     class Judged(BaseCallback):
         def _on_step(self) -> bool:
@@ -78,9 +82,12 @@ def by_stable_baselines(method: str, own: dict[str, Any], task: str, seed: int, 
             return True
 
         def _policy(self, seen: torch.Tensor) -> torch.Tensor:
-            return torch.as_tensor(self.model.predict(seen.numpy(), deterministic=True)[0])
+            observation = env.normalize_obs(seen.numpy()) if own["normalised"] else seen.numpy()
+            return torch.as_tensor(self.model.predict(observation, deterministic=True)[0])
 
-    env = wb.envs.StableBaselinesEnv(environment(task, own["worlds"], numpy=True))
+    env: Any = wb.envs.StableBaselinesEnv(environment(task, own["worlds"], numpy=True))
+    if own["normalised"]:
+        env = VecNormalize(env, norm_reward=False)
     algorithm = getattr(stable_baselines3, method.upper())
     model = algorithm("MlpPolicy", env, seed=seed, device="cpu", policy_kwargs=own["policy"], **own["options"])
     model.learn(own["samples"], callback=Judged())
@@ -102,9 +109,12 @@ def by_cma(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
         np.zeros(size), own["deviation"], {"popsize": env.num_envs, "seed": seed + 1, "verbose": -9}
     )
 
+    scale = Scale(features)
+
     def acting(weights: np.ndarray) -> Callable[[torch.Tensor], torch.Tensor]:
         table = torch.as_tensor(weights, dtype=torch.float32).view(-1, features + 1, channels)
-        return lambda seen: torch.tanh(torch.einsum("wf,wfc->wc", seen, table[:, :-1]) + table[:, -1])
+        scaled = copy.deepcopy(scale) if own["normalised"] else lambda seen: seen
+        return lambda seen: torch.tanh(torch.einsum("wf,wfc->wc", scaled(seen), table[:, :-1]) + table[:, -1])
 
     samples = 0
     while samples < own["samples"]:
@@ -112,9 +122,12 @@ def by_cma(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
         found = search.ask()
         policy, total = acting(np.stack(found)), torch.zeros(env.num_envs)
         seen, _ = env.reset(seed=seed + samples)
+        going = torch.ones(env.num_envs, dtype=torch.bool)
         for _ in range(env.episode.steps):
-            seen, reward, *_ = env.step(policy(seen))
-            total += reward
+            scale.note(seen)
+            seen, reward, terminated, *_ = env.step(policy(seen))
+            total += torch.where(going, reward, 0.0)
+            going &= ~terminated
             samples += env.num_envs
         search.tell(found, (-total).tolist())
     curve.note(samples, lambda seen: acting(np.tile(search.mean, (len(seen), 1)))(seen))
