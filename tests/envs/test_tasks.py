@@ -42,6 +42,25 @@ def test_a_task_passes_the_checker(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
+def test_random_actions_lose_no_world_and_have_a_gradient(name):
+    """Learners begin with such actions, which jump in every interval."""
+    env = wb.envs.SimulationVectorEnv(*wb.envs.TASKS[name](8), differentiable=True)
+    env.reset(seed=0)
+    table = (
+        2.0 * torch.rand(8, 8, env.simulation.channels, generator=torch.Generator().manual_seed(0)) - 1.0
+    ).requires_grad_()
+    total = 0.0
+    for actions in table:
+        _, reward, _, _, infos = env.step(actions)
+        assert "lost" not in infos or not infos["lost"].any()
+        total = total + reward.sum()
+    (gradient,) = torch.autograd.grad(total, table)
+    assert torch.isfinite(gradient).all()
+    assert (gradient.abs().sum(dim=2) > 0.0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
 def test_a_seed_of_a_task_is_a_motion_and_a_reset_leaves_other_worlds_alone(name):
     env = gymnasium.make_vec(
         f"warpbots/{name}", num_envs=3, vectorization_mode="vector_entry_point", autoreset_mode=Mode.DISABLED
