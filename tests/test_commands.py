@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -256,6 +257,33 @@ def test_registers_are_listed(start, tmp_path):
     assert lines[2:] == ["| b (adjoint) | 255 | 8 | 8 | 12 |", "| a | 32 | 0 | 0 | 4 |"]
     lines = start(BENCHMARKS / "registers.py", str(assembler), str(tmp_path), "--least", "64").splitlines()
     assert len(lines) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ppo", "sac", "shac", "cma"])
+def test_learning(method, start, tmp_path):
+    """A curve of a few samples; the other methods of a task differ in their settings alone."""
+    require({"ppo": ["stable_baselines3"], "sac": ["stable_baselines3"], "cma": ["cma"]}.get(method, []))
+    settings = (BENCHMARKS / "learning" / "finger_reach.toml").read_text()
+    few = re.sub(r"samples = \d+", "samples = 1920", settings).replace("evaluations = 20", "evaluations = 2")
+    (tmp_path / "few.toml").write_text(few.replace("judged_worlds = 16", "judged_worlds = 1"))
+    start(BENCHMARKS / "learning" / "learn.py", str(tmp_path / "few.toml"), method, "--out", str(tmp_path))
+    rows = list(csv.DictReader((tmp_path / f"{method}-0.csv").read_text().splitlines()))
+    assert int(rows[-1]["samples"]) == 1920
+    returns = [float(row["return"]) for row in rows]
+    assert np.isfinite(returns).all()
+    assert returns[-1] != returns[0]  # the policy has changed
+
+
+def test_stored_curves_of_learning_have_settings():
+    """Every curve is of a method in the settings of its task, and has no more samples than these."""
+    settings = {p.stem: tomllib.loads(p.read_text()) for p in (BENCHMARKS / "learning").glob("*.toml")}
+    curves = list((BENCHMARKS / "learning" / "curves").glob("*/*.csv"))
+    assert curves
+    for path in curves:
+        own = settings[path.parent.name][path.stem.partition("-")[0]]
+        last = list(csv.DictReader(path.read_text().splitlines()))[-1]
+        assert 0 < int(last["samples"]) <= own["samples"] + own["worlds"] * 300, path
 
 
 def test_sweep_of_cloth(start):

@@ -162,7 +162,8 @@ def learn(task: Task, seed: int, episodes: int, moves: bool) -> dict[str, Any]:
     hands = Hands(task, Swarm(task.hand.rest.numpy(), task.upper, moves, seed))
     env = VecNormalize(hands, gamma=0.99)
     model = PPO(
-        "MlpPolicy", env, learning_rate=1e-3, n_steps=task.intervals, batch_size=max(2, task.intervals * PARTICLES // 4),
+        "MlpPolicy", env, learning_rate=1e-3, n_steps=task.intervals,
+        batch_size=max(2, task.intervals * PARTICLES // 4),
         n_epochs=10, gamma=0.99, gae_lambda=0.95, seed=seed, device="cpu",
         policy_kwargs={"net_arch": [64, 64], "log_std_init": -0.5},
     )  # fmt: skip
