@@ -138,6 +138,18 @@ def test_a_cube_can_be_lifted():
     assert env.step(torch.tensor([[rise, 1.0, 1.0]]))[-1]["reward_terms"]["height"].item() > 0.3
 
 
+@pytest.mark.slow
+def test_the_palm_stops_a_cube_that_is_thrown_up():
+    """Its top reaches the lower side of the palm, which is 8 cm above the floor; a free one would rise to 20 cm."""
+    simulation, rules = wb.envs.TASKS["Gripper-v0"](1)
+    middle = rules.observer[1].bind(simulation)
+    velocity = simulation.state().qd.clone()
+    velocity[:, simulation.model.robot.velocities["cube"].start + 2] = 2.0
+    motion = simulation.rollout(None, 12, simulation.state(qd=velocity))
+    highest = max(middle(state)[0, 2].item() for _, state in motion.states())
+    assert 0.05 < highest < 0.07
+
+
 def test_stable_baselines_gets_the_last_observation_and_what_ended_the_episode():
     checked = pytest.importorskip("stable_baselines3")
     ends = lambda t: torch.arange(3) == (1 if t.age[0] == pytest.approx(0.02) else -1)
