@@ -146,17 +146,17 @@ def draw(folders: list[Path], path: Path) -> None:
                 with file.open() as text:
                     runs.append(np.array([[float(v) for v in row.values()] for row in csv.DictReader(text)]))
             for run in runs:
-                axes[0].plot(run[:, 0], run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
+                axes[0].plot(run[:, 0] / 1000, run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
                 axes[1].plot(run[:, 1], run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
             if runs:
                 length = min(map(len, runs))
                 mean = np.mean([run[:length] for run in runs], axis=0)
                 label = f"{method.upper()} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
-                axes[0].plot(mean[:, 0], mean[:, 2], color=f"C{k}", linewidth=2, label=label)
+                axes[0].plot(mean[:, 0] / 1000, mean[:, 2], color=f"C{k}", linewidth=2, label=label)
                 axes[1].plot(mean[:, 1], mean[:, 2], color=f"C{k}", linewidth=2)
         axes[0].set(ylabel="return of an episode", title=folder.name.replace("_", " "))
         axes[0].legend(frameon=False, fontsize=8)
-    rows[-1, 0].set_xlabel("samples")
+    rows[-1, 0].set_xlabel("samples [thousands]")
     rows[-1, 1].set_xlabel("CPU time [s]")
     figure.savefig(path, dpi=110)
 

@@ -26,7 +26,7 @@ def definitions(lab: Lab, question: str) -> str:
         for statement in own
         if _is_definition(statement) and not names.isdisjoint(_bound(statement))
     ]
-    built_in = sorted(name for name in names - bound if hasattr(builtins, name))
+    built_in = sorted(names.intersection(vars(builtins)) - bound)
     return "\n".join([f"from builtins import {', '.join(built_in)}"] * bool(built_in) + lines)
 
 
