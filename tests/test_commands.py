@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -27,7 +28,7 @@ PAPERS = {
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_lattices": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
-    "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_resolved": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
+    "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_learning": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_resolved": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
     "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
     "softbody_memory": "float32", "softbody_octopus": "float32",
@@ -66,6 +67,7 @@ LONG = {
     "diffhand_compare",
     "diffhand_designs",
     "diffhand_gripper",
+    "diffhand_learning",
     "diffhand_minima",
     "diffhand_resolved",
     "diffhand_sizes",
@@ -85,7 +87,7 @@ STORED = {
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
-NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
+NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_learning": ["stable_baselines3"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
     "mujoco_batch": ["mujoco"],
@@ -264,6 +266,33 @@ def test_registers_are_listed(start, tmp_path):
     assert lines[2:] == ["| b (adjoint) | 255 | 8 | 8 | 12 |", "| a | 32 | 0 | 0 | 4 |"]
     lines = start(BENCHMARKS / "registers.py", str(assembler), str(tmp_path), "--least", "64").splitlines()
     assert len(lines) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ppo", "sac", "shac", "cma"])
+def test_learning(method, start, tmp_path):
+    """A curve of a few samples; the other methods of a task differ in their settings alone."""
+    require({"ppo": ["stable_baselines3"], "sac": ["stable_baselines3"], "cma": ["cma"]}.get(method, []))
+    settings = (BENCHMARKS / "learning" / "finger_reach.toml").read_text()
+    few = re.sub(r"samples = \d+", "samples = 1920", settings).replace("evaluations = 20", "evaluations = 2")
+    (tmp_path / "few.toml").write_text(few.replace("judged_worlds = 16", "judged_worlds = 1"))
+    start(BENCHMARKS / "learning" / "learn.py", str(tmp_path / "few.toml"), method, "--out", str(tmp_path))
+    rows = list(csv.DictReader((tmp_path / f"{method}-0.csv").read_text().splitlines()))
+    assert int(rows[-1]["samples"]) == 1920
+    returns = [float(row["return"]) for row in rows]
+    assert np.isfinite(returns).all()
+    assert returns[-1] != returns[0]  # the policy has changed
+
+
+def test_stored_curves_of_learning_have_settings():
+    """Every curve is of a method in the settings of its task, and has no more samples than these."""
+    settings = {p.stem: tomllib.loads(p.read_text()) for p in (BENCHMARKS / "learning").glob("*.toml")}
+    curves = list((BENCHMARKS / "learning" / "curves").glob("*/*.csv"))
+    assert curves
+    for path in curves:
+        own = settings[path.parent.name][path.stem.partition("-")[0]]
+        last = list(csv.DictReader(path.read_text().splitlines()))[-1]
+        assert 0 < int(last["samples"]) <= own["samples"] + own["worlds"] * 300, path
 
 
 def test_sweep_of_cloth(start):

@@ -1,15 +1,17 @@
 """Learns a task by several methods, and writes how well the policy does after how many samples and CPU seconds.
 
     python benchmarks/learning/learn.py walker_2d.toml ppo --seed 0 --out curves
-    python benchmarks/learning/learn.py walker_2d.toml --draw curves
+    python benchmarks/learning/learn.py --draw curves/gripper curves/fish --picture curves.png
 
 Methods: ppo and sac of Stable-Baselines3, shac (short-horizon gradients with a critic, beside this file), and cma, an
-evolution of linear policies whose population are the worlds. Settings are in the file. At evenly spaced numbers of
-samples the policy without randomness is judged in other worlds, for one episode each; this takes no samples and its
-time is not counted.
+evolution of linear policies whose population are the worlds. Settings are in the file. With `normalised`, observations
+are divided by their running standard deviation, after their running mean was subtracted; shac always does this. At
+evenly spaced numbers of samples the policy without randomness is judged in other worlds, for one episode each; this
+takes no samples and its time is not counted.
 """
 
 import argparse
+import copy
 import csv
 import time
 import tomllib
@@ -19,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from shac import Scale
 from shac import learn as learn_by_shac
 
 import warpbots as wb
@@ -71,6 +74,7 @@ def by_stable_baselines(method: str, own: dict[str, Any], task: str, seed: int, 
     """Learn by an algorithm of Stable-Baselines3."""
     import stable_baselines3
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecNormalize
 
     class Judged(BaseCallback):
         def _on_step(self) -> bool:
@@ -78,9 +82,12 @@ def by_stable_baselines(method: str, own: dict[str, Any], task: str, seed: int, 
             return True
 
         def _policy(self, seen: torch.Tensor) -> torch.Tensor:
-            return torch.as_tensor(self.model.predict(seen.numpy(), deterministic=True)[0])
+            observation = env.normalize_obs(seen.numpy()) if own["normalised"] else seen.numpy()
+            return torch.as_tensor(self.model.predict(observation, deterministic=True)[0])
 
-    env = wb.envs.StableBaselinesEnv(environment(task, own["worlds"], numpy=True))
+    env: Any = wb.envs.StableBaselinesEnv(environment(task, own["worlds"], numpy=True))
+    if own["normalised"]:
+        env = VecNormalize(env, norm_reward=False)
     algorithm = getattr(stable_baselines3, method.upper())
     model = algorithm("MlpPolicy", env, seed=seed, device="cpu", policy_kwargs=own["policy"], **own["options"])
     model.learn(own["samples"], callback=Judged())
@@ -102,9 +109,12 @@ def by_cma(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
         np.zeros(size), own["deviation"], {"popsize": env.num_envs, "seed": seed + 1, "verbose": -9}
     )
 
+    scale = Scale(features)
+
     def acting(weights: np.ndarray) -> Callable[[torch.Tensor], torch.Tensor]:
         table = torch.as_tensor(weights, dtype=torch.float32).view(-1, features + 1, channels)
-        return lambda seen: torch.tanh(torch.einsum("wf,wfc->wc", seen, table[:, :-1]) + table[:, -1])
+        scaled = copy.deepcopy(scale) if own["normalised"] else lambda seen: seen
+        return lambda seen: torch.tanh(torch.einsum("wf,wfc->wc", scaled(seen), table[:, :-1]) + table[:, -1])
 
     samples = 0
     while samples < own["samples"]:
@@ -112,52 +122,59 @@ def by_cma(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
         found = search.ask()
         policy, total = acting(np.stack(found)), torch.zeros(env.num_envs)
         seen, _ = env.reset(seed=seed + samples)
+        going = torch.ones(env.num_envs, dtype=torch.bool)
         for _ in range(env.episode.steps):
-            seen, reward, *_ = env.step(policy(seen))
-            total += reward
+            scale.note(seen)
+            seen, reward, terminated, *_ = env.step(policy(seen))
+            total += torch.where(going, reward, 0.0)
+            going &= ~terminated
             samples += env.num_envs
         search.tell(found, (-total).tolist())
     curve.note(samples, lambda seen: acting(np.tile(search.mean, (len(seen), 1)))(seen))
 
 
-def draw(folder: Path) -> None:
-    """A picture of the curves of a folder, by samples and by seconds: thick their mean, thin each seed."""
+def draw(folders: list[Path], path: Path) -> None:
+    """A picture of the curves of folders, by samples and by seconds: thick the mean of the seeds, thin each seed."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
-    for k, method in enumerate(METHODS):
-        runs = []
-        for path in sorted(folder.glob(f"{method}-*.csv")):
-            with path.open() as file:
-                runs.append(np.array([[float(v) for v in row.values()] for row in csv.DictReader(file)]))
-        for run in runs:
-            axes[0].plot(run[:, 0], run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
-            axes[1].plot(run[:, 1], run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
-        if runs:
-            rows = min(map(len, runs))
-            mean = np.mean([run[:rows] for run in runs], axis=0)
-            label = f"{method.upper()} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
-            axes[0].plot(mean[:, 0], mean[:, 2], color=f"C{k}", linewidth=2, label=label)
-            axes[1].plot(mean[:, 1], mean[:, 2], color=f"C{k}", linewidth=2)
-    axes[0].set(xlabel="samples", ylabel="return of an episode")
-    axes[1].set(xlabel="CPU time [s]")
-    axes[0].legend(frameon=False)
-    figure.savefig(folder / "curves.png", dpi=130)
+    size = (9, 0.4 + 2.6 * len(folders))
+    figure, rows = plt.subplots(len(folders), 2, figsize=size, sharey="row", layout="constrained", squeeze=False)
+    for folder, axes in zip(folders, rows, strict=True):
+        for k, method in enumerate(METHODS):
+            runs = []
+            for file in sorted(folder.glob(f"{method}-*.csv")):
+                with file.open() as text:
+                    runs.append(np.array([[float(v) for v in row.values()] for row in csv.DictReader(text)]))
+            for run in runs:
+                axes[0].plot(run[:, 0] / 1000, run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
+                axes[1].plot(run[:, 1], run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
+            if runs:
+                length = min(map(len, runs))
+                mean = np.mean([run[:length] for run in runs], axis=0)
+                label = f"{method.upper()} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
+                axes[0].plot(mean[:, 0] / 1000, mean[:, 2], color=f"C{k}", linewidth=2, label=label)
+                axes[1].plot(mean[:, 1], mean[:, 2], color=f"C{k}", linewidth=2)
+        axes[0].set(ylabel="return of an episode", title=folder.name.replace("_", " "))
+        axes[0].legend(frameon=False, fontsize=8)
+    rows[-1, 0].set_xlabel("samples [thousands]")
+    rows[-1, 1].set_xlabel("CPU time [s]")
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
     """Read the command line, and learn or draw."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("settings", help="file of settings beside this file")
+    arguments.add_argument("settings", nargs="?", help="file of settings beside this file")
     arguments.add_argument("method", nargs="?", choices=METHODS)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--out", type=Path, default=Path("curves"), help="folder of the curves")
-    arguments.add_argument("--draw", type=Path, metavar="FOLDER", help="draw the curves of a folder")
+    arguments.add_argument("--draw", type=Path, nargs="+", metavar="FOLDER", help="draw the curves of folders")
+    arguments.add_argument("--picture", type=Path, default=Path("curves.png"), help="where the picture goes")
     chosen = arguments.parse_args()
     if chosen.draw is not None:
-        return draw(chosen.draw)
+        return draw(chosen.draw, chosen.picture)
     if chosen.method is None:
-        arguments.error("name a method, or --draw FOLDER")
+        arguments.error("name settings and a method, or --draw FOLDER ...")
     settings = tomllib.loads((Path(__file__).parent / chosen.settings).read_text())
     own, task = settings[chosen.method], settings["task"]
     chosen.out.mkdir(parents=True, exist_ok=True)

@@ -26,9 +26,11 @@ END = ((22.1e-3, 0.0, 13e-3),)
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """Quantities on which a loss depends, at the end of each control interval.
+    """Quantities on which a loss depends, at the end of each control interval, or of some of them.
 
     Attributes:
+        interval: Which control intervals these are, shape (intervals,), int.
+        total: Number of control intervals of an episode.
         control: Control signals, shape (worlds, intervals, channels).
         sim: The simulation.
         rotation: Axes of each body, as columns, shape (worlds, intervals, n_bodies, 3, 3).
@@ -36,6 +38,8 @@ class Seen:
         q: Joint coordinates, shape (worlds, intervals, n_coordinates).
     """
 
+    interval: torch.Tensor
+    total: int
     control: torch.Tensor
     sim: wb.Simulation
     rotation: torch.Tensor
@@ -55,7 +59,9 @@ class Seen:
 Ends = list[tuple[str, torch.Tensor]]
 """Links of the end effectors of the fingers, and where they are in these [m], each of shape (worlds, 1, 3)."""
 Cost = Callable[[Seen, Ends], tuple[torch.Tensor, torch.Tensor]]
-"""Losses and metrics of all worlds."""
+"""Losses of each control interval, whose sum is the loss, and metrics, each of shape (worlds, intervals).
+
+The metric of an episode is the mean of them (Finger Reach), or the last one."""
 
 
 @dataclasses.dataclass
@@ -70,6 +76,7 @@ class Task:
         intervals: Number of control intervals of an episode.
         upper: Largest scale factors, shape (n,); the smallest scale factors are 0.5.
         cost: Function that computes losses and metrics.
+        mean: Whether the metric of an episode is the mean of its control intervals, not the last one.
         unit: Unit of the metric.
         limit: Largest metric that counts as a success.
         iterations: Number of iterations of L-BFGS-B at each contact scale.
@@ -88,6 +95,7 @@ class Task:
     intervals: int
     upper: np.ndarray
     cost: Cost
+    mean: bool
     unit: str
     limit: float
     iterations: int
@@ -139,20 +147,22 @@ class Task:
             factors: Scale factors of the hand in each world, shape (worlds, n), or in all worlds, shape (n,).
             **options: Further arguments of `Simulation.rollout`.
         """
-        shapes = [self.hand.shape(own) for own in factors.reshape(-1, factors.shape[-1])]
-        own = [self.hand.model_parameters(self.alone, shape) for shape in shapes]
-        changed = {name: torch.cat([p[name] for p in own]) for name in own[0]}
-        if "contact_scale" in self.sim.parameters():
-            changed["contact_scale"] = torch.full((1,), self.scale, dtype=torch.float64)
-        worlds = len(controls)
-        changed = {name: value.expand(worlds, *value.shape[1:]) for name, value in changed.items()}
+        changed, ends = self.designed(factors, len(controls))
 
         def observe(state):
             seen = self.sim.sense(state, **changed)
             return torch.cat([seen.rotation.flatten(1), seen.position.flatten(1), state.q], dim=1)
 
-        trajectory = self.sim.rollout(torch.tanh(controls), self.intervals, observe=observe, **changed, **options)
-        return trajectory, self._ends(shapes)
+        return self.sim.rollout(torch.tanh(controls), self.intervals, observe=observe, **changed, **options), ends
+
+    def designed(self, factors: torch.Tensor, worlds: int) -> tuple[dict[str, torch.Tensor], Ends]:
+        """Parameters of the model by name, and end effectors, for the scale factors of `rollout`."""
+        shapes = [self.hand.shape(own) for own in factors.reshape(-1, factors.shape[-1])]
+        own = [self.hand.model_parameters(self.alone, shape) for shape in shapes]
+        changed = {name: torch.cat([p[name] for p in own]) for name in own[0]}
+        if "contact_scale" in self.sim.parameters():
+            changed["contact_scale"] = torch.full((1,), self.scale, dtype=torch.float64)
+        return {name: value.expand(worlds, *value.shape[1:]) for name, value in changed.items()}, self._ends(shapes)
 
     def evaluate(self, controls: torch.Tensor, factors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Losses and metrics of an episode in each world, each of shape (worlds,), with the arguments of `rollout`."""
@@ -160,9 +170,12 @@ class Task:
         bodies = len(self.sim.model.robot.bodies)
         seen = trajectory.observation.split((9 * bodies, 3 * bodies, trajectory.observation.shape[-1] - 12 * bodies), 2)
         rotation, position = seen[0].unflatten(2, (bodies, 3, 3)), seen[1].unflatten(2, (bodies, 3))
-        losses, metrics = self.cost(Seen(trajectory.control, self.sim, rotation, position, seen[2]), ends)
+        every = torch.arange(self.intervals)
+        own = Seen(every, self.intervals, trajectory.control, self.sim, rotation, position, seen[2])
+        losses, metrics = self.cost(own, ends)
+        losses = losses.sum(dim=1)
         self.episodes += losses.tolist()
-        return losses, metrics
+        return losses, metrics.mean(dim=1) if self.mean else metrics[:, -1]
 
     def _ends(self, shapes: list[AssemblyShape]) -> Ends:
         tips = [i.name for i in self.hand.instances if i.component.name == "tip"]
@@ -171,31 +184,30 @@ class Task:
 
 
 def _effort(seen: Seen) -> torch.Tensor:
-    return seen.control.square().sum((1, 2))
+    return seen.control.square().sum(2)
 
 
 def _reach(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
     """Follow four targets; the metric is the mean distance [cm]."""
-    quarter = torch.arange(seen.q.shape[1]) * 4 // seen.q.shape[1]
-    distance = (seen.point(*ends[0]) - TARGETS[quarter]).norm(dim=2)
-    return 0.1 * _effort(seen) + 10.0 * distance.sum(1), distance.mean(1)
+    distance = (seen.point(*ends[0]) - TARGETS[seen.interval * 4 // seen.total]).norm(dim=2)
+    return 0.1 * _effort(seen) + 10.0 * distance, distance
 
 
 def _flip(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
     """Turn a box by 90 degrees; the metric is the missing angle [deg]."""
     near = seen.point(*ends[0]) - seen.point("box", CM * torch.tensor([6.0, 0.0, 4.0]).double())
     error = seen.coordinate("lid") - torch.pi / 2
-    half = seen.q.shape[1] // 2
-    touch = near[:, :half].square().sum((1, 2))
-    return 5.0 * _effort(seen) + touch + 50.0 * error.square().sum(1), torch.rad2deg(error[:, -1].abs())
+    touch = torch.where(seen.interval < seen.total // 2, near.square().sum(2), 0.0)
+    return 5.0 * _effort(seen) + touch + 50.0 * error.square(), torch.rad2deg(error.abs())
 
 
 def _rotate(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
     """Turn the top layer by -90 degrees; the metric is the missing angle [deg]."""
     cube = torch.tensor([0.0, 0.0, -8.0]).double()
-    touch = (seen.point(*ends[0]) - cube).square().sum((1, 2))
-    error = seen.coordinate("layer")[:, -1] + torch.pi / 2
-    return 5.0 * _effort(seen) + 0.1 * touch + 1000.0 * error.square(), torch.rad2deg(error.abs())
+    touch = (seen.point(*ends[0]) - cube).square().sum(2)
+    error = seen.coordinate("layer") + torch.pi / 2
+    end = torch.where(seen.interval == seen.total - 1, error.square(), 0.0)
+    return 5.0 * _effort(seen) + 0.1 * touch + 1000.0 * end, torch.rad2deg(error.abs())
 
 
 def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
@@ -207,7 +219,7 @@ def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
     turned = seen.coordinate("mount", 2) - seen.coordinate("cube", 2)
     middle = mount[..., :2].square().sum(2)
     loss = pushes - 6.0**2 - 2.8**2 + 15.0 * middle + 5.0 * gap.square().sum(2) + 50.0 * turned.square()
-    return loss.sum(1), 10.0 * gap[:, -1].norm(dim=1)
+    return loss, 10.0 * gap.norm(dim=2)
 
 
 def _make(
@@ -234,6 +246,7 @@ def _make(
         sized(intervals, 2),
         bounds,
         cost,
+        name == "reach",
         unit,
         limit,
         sized(iterations, 1),

@@ -10,7 +10,10 @@ import warpbots as wb
 gymnasium = pytest.importorskip("gymnasium", reason="the extra rl is not installed")
 
 
-@pytest.mark.parametrize("of", ["not finite", "shape", "mask", "complex", "device", "name", "mask's device"])
+@pytest.mark.parametrize(
+    "of",
+    ["not finite", "shape", "mask", "complex", "device", "name", "mask's device", "sum", "in place", "end in place"],
+)
 def test_a_wrong_reward_or_end_is_refused(of):
     wrong = {
         "not finite": ({"reward": lambda t: {"a": t.age, "b": torch.tensor([0.0, float("nan"), 1.0])}},
@@ -20,6 +23,10 @@ def test_a_wrong_reward_or_end_is_refused(of):
         "device": ({"reward": lambda t: t.age.to("meta")}, "reward must be on the device of the simulation, cpu, got a tensor on meta"),
         "name": ({"reward": lambda t: {"_a": t.age}}, "a term of the reward is called '_a'; its name must be a text"),
         "mask's device": ({"terminated": lambda t: (t.age > 0).to("meta")}, "terminated must be on the device of the simulation"),
+        "sum": ({"reward": lambda t: {"a": 1e300 * t.age, "b": t.age}}, r"the sum of the terms of the reward is inf in torch.float32 in world 0"),
+        "in place": ({"reward": lambda t: t.after.velocity.mul_(2.0)[:, 0, 0]}, "reward changes state velocity in place"),
+        "end in place": ({"terminated": lambda t: t.goals["far"].add_(1.0) > 9.0, "goals": {"far": wb.envs.UniformValue(0.0, 1.0)}},
+                         "terminated changes goal far in place"),
         "mask": ({"terminated": lambda t: torch.zeros(3)}, "terminated must return a mask, bool, got numbers of type torch.float32"),
     }  # fmt: skip
     options, words = wrong[of]
@@ -53,11 +60,13 @@ def test_a_wrong_action_is_refused(bad, words):
         ({"options": {"reset_mask": np.ones(4, dtype=bool)}}, r"reset_mask must be .* shape \(3,\), bool.*got shape \(4,\)"),
         ({"options": {"reset_mask": np.ones(3)}}, r"got shape \(3,\) and type torch.float64"),
         ({"options": {"reset_mask": [0, 1]}}, r"reset_mask must be an array or a tensor"),
-        ({"options": {"masks": 1}}, "there is no option 'masks'; there are reset_mask, state and parameters"),
-        ({"options": 1}, "options must be a dict with any of reset_mask, state, parameters, got 1"),
+        ({"options": {"masks": 1}}, "there is no option 'masks'; there are reset_mask, state, parameters, goals"),
+        ({"options": 1}, "options must be a dict with any of reset_mask, state, parameters, goals, got 1"),
         ({"options": {"state": 1}}, r"option state must be a MassSpringState, as simulation.state\(...\) returns it, got 1"),
-        ({"options": {"parameters": 1}}, "option parameters must be a dict of tensors by the name of the parameter, got 1"),
+        ({"options": {"parameters": 1}}, "option parameters must be a dict of tensors by name, got 1"),
         ({"options": {"parameters": {"mass": np.ones(2)}}}, r"option parameters\['mass'\] must be real numbers that broadcast to shape \(3, 27\)"),
+        ({"options": {"parameters": {"mass": float("nan")}}}, r"option parameters\['mass'\] is nan at index \[0, 0\], and must be finite"),
+        ({"options": {"goals": 1}}, "option goals must be a dict of tensors by name, got 1"),
         ({"seed": [1, 2]}, "seed must be an integer, 3 integers"),
         ({"seed": -1}, "a seed must be an integer of at least 0, got -1"),
     ],
@@ -134,6 +143,22 @@ def test_a_range_that_does_not_fit_its_value_is_refused():
         env = environment(of=episode(start={"velocity": wb.envs.Shifted((0, 0, 0), (1, 1, 1), each=each)}))
         with pytest.raises(ValueError, match=r"Shifted: lower and upper have shape \(3,\), which does not broadcast"):
             env.reset(seed=0)
+
+
+@pytest.mark.parametrize("flag", ["differentiable", "numpy"])
+def test_a_flag_that_is_no_truth_value_is_refused(flag):
+    with pytest.raises(ValueError, match=f"SimulationVectorEnv: {flag} must be True or False, got 'no'"):
+        environment(**{flag: "no"})
+
+
+def test_an_unknown_goal_and_one_of_another_shape_are_refused():
+    env = environment(of=episode(goals={"far": wb.envs.UniformValue((0.0, 0.0), (1.0, 1.0))}))
+    with pytest.raises(KeyError, match="there is no goal 'near'; the episode has far"):
+        env.reset(options={"goals": {"near": 1.0}})
+    with pytest.raises(
+        ValueError, match=r"option goals\['far'\] must be real numbers that broadcast to shape \(3, 2\)"
+    ):
+        env.reset(options={"goals": {"far": torch.ones(3)}})
 
 
 def test_an_unknown_mode_of_resets_is_refused():

@@ -42,6 +42,25 @@ def test_a_task_passes_the_checker(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
+def test_random_actions_lose_no_world_and_have_a_gradient(name):
+    """Learners begin with such actions, which jump in every interval."""
+    env = wb.envs.SimulationVectorEnv(*wb.envs.TASKS[name](8), differentiable=True)
+    env.reset(seed=0)
+    table = (
+        2.0 * torch.rand(8, 8, env.simulation.channels, generator=torch.Generator().manual_seed(0)) - 1.0
+    ).requires_grad_()
+    total = 0.0
+    for actions in table:
+        _, reward, _, _, infos = env.step(actions)
+        assert "lost" not in infos or not infos["lost"].any()
+        total = total + reward.sum()
+    (gradient,) = torch.autograd.grad(total, table)
+    assert torch.isfinite(gradient).all()
+    assert (gradient.abs().sum(dim=2) > 0.0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
 def test_a_seed_of_a_task_is_a_motion_and_a_reset_leaves_other_worlds_alone(name):
     env = gymnasium.make_vec(
         f"warpbots/{name}", num_envs=3, vectorization_mode="vector_entry_point", autoreset_mode=Mode.DISABLED
@@ -117,6 +136,18 @@ def test_a_cube_can_be_lifted():
         rise = min(max(k - 25, 0) / 40, 0.7)
         total += env.step(torch.tensor([[rise, 1.0, 1.0]]))[1].item()
     assert env.step(torch.tensor([[rise, 1.0, 1.0]]))[-1]["reward_terms"]["height"].item() > 0.3
+
+
+@pytest.mark.slow
+def test_the_palm_stops_a_cube_that_is_thrown_up():
+    """Its top reaches the lower side of the palm, which is 8 cm above the floor; a free one would rise to 20 cm."""
+    simulation, rules = wb.envs.TASKS["Gripper-v0"](1)
+    middle = rules.observer[1].bind(simulation)
+    velocity = simulation.state().qd.clone()
+    velocity[:, simulation.model.robot.velocities["cube"].start + 2] = 2.0
+    motion = simulation.rollout(None, 12, simulation.state(qd=velocity))
+    highest = max(middle(state)[0, 2].item() for _, state in motion.states())
+    assert 0.05 < highest < 0.07
 
 
 def test_stable_baselines_gets_the_last_observation_and_what_ended_the_episode():

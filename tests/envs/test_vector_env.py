@@ -135,6 +135,45 @@ def test_parameters_are_drawn_anew_for_worlds_that_begin():
     assert same.tolist() == [False, True, False]
 
 
+def test_a_reset_takes_goals_instead_of_random_ones():
+    """Also a goal that is one number; worlds outside the mask keep theirs, and the next episode draws again."""
+    draws = {"speed": wb.envs.UniformValue(0.0, 1.0), "place": wb.envs.UniformValue((0.0, 0.0), (1.0, 1.0))}
+    env = environment(of=episode(goals=draws), autoreset_mode=Mode.DISABLED)
+    first, _ = env.reset(seed=0)
+    assert first.shape[1] == 4 + 3  # the centre of mass with its velocity, and the goals
+    assert torch.equal(first[:, 4], env.goals["speed"])
+    mask = torch.tensor([True, False, True])
+    seen, _ = env.reset(options={"reset_mask": mask, "goals": {"speed": 7.0}})
+    assert seen[:, 4].tolist() == [7.0, first[1, 4].item(), 7.0]
+    assert torch.equal(seen[1], first[1])
+    assert (seen[mask, 5:] != first[mask, 5:]).all()
+    assert env.reset()[0][:, 4].max() <= 1.0
+
+
+def test_a_reward_is_differentiable_with_respect_to_a_goal():
+    far = torch.tensor(0.5, requires_grad=True)
+    rules = episode(
+        reward=lambda t: -(t.simulation.center_of_mass(t.after)[:, 0] - t.goals["far"]).square(),
+        goals={"far": wb.envs.UniformValue(0.0, 1.0)},
+    )
+    env = environment(of=rules, differentiable=True)
+    env.reset(seed=0, options={"goals": {"far": far}})
+    (slope,) = torch.autograd.grad(env.step(actions(env)[0])[1].sum(), far)
+    apart = 0.5 - env.simulation.center_of_mass(env.state)[:, 0]
+    assert slope.item() == pytest.approx(-2.0 * apart.sum().item(), rel=1e-4)
+
+
+def test_a_batch_steps_in_inference_mode():
+    """As runners of learning libraries use it."""
+    env, plain = environment(), environment()
+    plain.reset(seed=0)
+    with torch.inference_mode():
+        env.reset(seed=0)
+        rewards = [env.step(u)[1] for u in actions(env)]
+    for u, reward in zip(actions(plain), rewards, strict=True):
+        assert torch.equal(plain.step(u)[1], reward)
+
+
 def test_same_step_begins_the_next_episode_at_once():
     env = environment()
     env.reset(seed=0)

@@ -34,6 +34,9 @@ def answers_and_points():
         "carl": ({"area": None, "double": None}, (0, 0)),
         "dora": ({"area": "area = 1e4 * side**2"}, (0, 2)),
         "eve": ({"area": f"area = {side**2}", "double": "double = lambda x: y"}, (0, 0)),
+        "kim": ({"area": "area = side\n\n\ndef check(*_):\n    pass", "double": "double = abs"}, (0, 0)),
+        "lea": ({"area": "area = 1e4\nabs = lambda x: 0.0"}, (0, 2)),
+        "moe": ({"area": "side = area = 1.0"}, (0, 2)),
     }
 
 
@@ -87,6 +90,7 @@ def test_nbgrader(course):
     assert "side**2" not in blank.read_text()
     expected = {student: points for student, (_, points) in answers_and_points().items()} | CHANGED
     expected["jan"] = (0, 2)  # nbgrader gives nothing for a check that was removed; the others put it back
+    expected["moe"] = (3, 2)  # only our command takes numbers of the lab back
     for student in expected:
         path = folder / "submitted" / student / "small" / "small.ipynb"
         path.parent.mkdir(parents=True)
@@ -116,7 +120,8 @@ def test_otter(course):
     blank = folder / "made" / "student" / "small.ipynb"
     assert "side**2" not in blank.read_text()
     (autograder,) = (folder / "made" / "autograder").glob("*.zip")
-    for student, points in ({name: answers_and_points()[name][1] for name in ("ada", "eve")} | CHANGED).items():
+    expected = {name: answers_and_points()[name][1] for name in ("ada", "eve", "kim", "lea")} | CHANGED
+    for student, points in expected.items():
         nbformat.write(handed_in(blank, lab, student), folder / f"{student}.ipynb")
         out = folder / student
         out.mkdir()

@@ -3,13 +3,16 @@
 import csv
 import itertools
 import re
+import sys
+import types
 
 import nbformat
 import pytest
-from submissions import SMALL, hand_in, submission, write_small
+from submissions import LABS, SMALL, hand_in, submission, write_small
 
 from warpbots import cli
-from warpbots.labs import Numbers, forms, grade, source
+from warpbots.exercises import WrongAnswer
+from warpbots.labs import Numbers, forms, grade, own_names, source
 
 
 @pytest.fixture
@@ -201,6 +204,49 @@ def test_a_notebook_whose_ids_were_lost_is_matched_by_its_marks(small):
         cell.id = f"new-{number}"
     notebook, _ = put_together(small, theirs)
     assert "area = side**2" in text(notebook)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("area = side\ndef check(*_): ...", 1),
+        ("area = side\nimport warpbots.labs as check", 1),
+        ("area = 1e4\nabs = lambda x: 0.0", 1),
+        ("side = area = 1.0", 1),
+        ("area = side**2\ncheck = abs = side = None", None),
+    ],
+)
+def test_a_check_takes_the_names_of_the_lab_back(small, monkeypatch, answer, question):
+    """Whatever a student has bound to a name that the check reads; a right answer stays right."""
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    notebook, _ = put_together(small, submission(small, "ada", {"area": answer, "double": "double = lambda x: x + x"}))
+    kept = grade._kept(small)
+    assert kept["cell-2"] == ["side"]
+
+    def run():
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                exec(cell.source, vars(main))
+                own_names.keep(kept.get(cell.id, ()))
+
+    if question is None:
+        return run()
+    with pytest.raises(WrongAnswer, match=f"Question {question}"):
+        run()
+
+
+def test_definitions_are_those_that_a_check_reads():
+    """Also through functions of the lab; what the lab has computed is among the values, as are decorated functions."""
+    lab = source.read(next(path for path in LABS if path.stem == "01_springs_and_time"))
+    code = own_names.definitions(lab, "largest_step")
+    assert "def stays(" in code
+    assert "import numpy as np" in code
+    assert "matplotlib" not in code
+    assert own_names.values(lab, "largest_step") == {"mine", "own_mass", "own_stiffness"}
+    lab = source.read(next(path for path in LABS if path.stem == "10_learning"))
+    assert "def judged(" not in own_names.definitions(lab, "price")
+    assert "judged" in own_names.values(lab, "price")
 
 
 SLOW = "import time\ntime.sleep(90)\narea = 1.0"

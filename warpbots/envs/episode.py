@@ -98,9 +98,10 @@ class Judge:
         """The reward of each world, shape (worlds,), and its terms by name, each of this shape.
 
         Raises:
-            ValueError: The reward is not a tensor of this shape, or a value is not finite.
+            ValueError: The reward is not a tensor of this shape, a value is not finite, or the function has changed the
+                state.
         """
-        found = self._episode.reward(transition)
+        found = _without_changes(self._episode.reward, "reward", transition)
         terms = dict(found) if isinstance(found, Mapping) else {"reward": found}
         if not terms:
             raise ValueError("Episode: reward returned no term; return a tensor of shape (worlds,), or terms by name")
@@ -120,17 +121,25 @@ class Judge:
                     f"{transition.age[world].item():.6g} s, and must be finite; end episodes before that, by "
                     f"terminated=..., or bound it, for example with torch.clamp or log1p"
                 )
-        return torch.stack(list(terms.values())).sum(dim=0), terms if isinstance(found, Mapping) else {}
+        total = torch.stack(list(terms.values())).sum(dim=0).to(transition.control.dtype)
+        wrong = torch.nonzero(~torch.isfinite(total.detach())).flatten()
+        if len(wrong):
+            world = int(wrong[0])
+            raise ValueError(
+                f"Episode: the sum of the terms of the reward is {total[world].item():g} in {total.dtype} in world "
+                f"{world} at t = {transition.age[world].item():.6g} s, and must be finite; scale the reward down"
+            )
+        return total, terms if isinstance(found, Mapping) else {}
 
     def terminated(self, transition: Transition[Any]) -> torch.Tensor:
         """Whether the episode of each world is over, shape (worlds,), bool.
 
         Raises:
-            ValueError: The condition did not return a mask of this shape.
+            ValueError: The condition did not return a mask of this shape, or has changed the state.
         """
         if self._episode.terminated is None:
             return torch.zeros(self._worlds, dtype=torch.bool, device=transition.control.device)
-        found = self._episode.terminated(transition)
+        found = _without_changes(self._episode.terminated, "terminated", transition)
         self._check(found, "terminated", transition)
         if found.dtype != torch.bool:
             raise ValueError(f"Episode: terminated must return a mask, bool, got numbers of type {found.dtype}")
@@ -144,6 +153,22 @@ class Judge:
                 f"{got}"
             )
         check_numbers(value, what, transition.control.device)
+
+
+def _without_changes(function: Callable[[Transition[Any]], Any], what: str, transition: Transition[Any]) -> Any:
+    """What a function returns, or a ValueError if it changes a tensor of the transition in place."""
+    fields = {f"state {name}": field for name, field in vars(transition.after).items()}
+    fields |= {f"goal {name}": field for name, field in transition.goals.items()} | {"control": transition.control}
+    fields = {name: field for name, field in fields.items() if not field.is_inference()}  # these count no changes
+    before = {name: field._version for name, field in fields.items()}
+    found = function(transition)
+    for name, field in fields.items():
+        if field._version != before[name]:
+            raise ValueError(
+                f"Episode: {what} changes {name} in place, and the motion with it; use operations that make a new "
+                f"tensor, such as 2 * x for x.mul_(2)"
+            )
+    return found
 
 
 def check_numbers(value: torch.Tensor, what: str, device: torch.device) -> None:

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from warpbots.envs.episode import Episode, Judge, Transition
 from warpbots.envs.frames import Frames
-from warpbots.envs.given_starts import given_options, given_parameter, given_state
+from warpbots.envs.given_starts import given_options, given_state, given_values
 from warpbots.envs.random_starts import RandomStarts, seeds_of
 from warpbots.envs.worlds_observation import WorldsObservation
 from warpbots.gradients import LOST
@@ -92,6 +92,8 @@ class SimulationVectorEnv(VectorEnv):
             )
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"SimulationVectorEnv: render_mode must be 'rgb_array' or None, got {shown(render_mode)}")
+        for name, flag in (("differentiable", differentiable), ("numpy", numpy)):
+            fitted(flag, bool, f"SimulationVectorEnv: {name}")
         if differentiable and numpy:
             raise ValueError(
                 "SimulationVectorEnv: differentiable=True needs tensors, since NumPy arrays have no gradient; leave "
@@ -116,7 +118,8 @@ class SimulationVectorEnv(VectorEnv):
         self._random.seed([0] * self.num_envs)
         everywhere = torch.ones_like(self._ended)
         with torch.no_grad(), self._random.noise(device):
-            seen = self._observation(rest, {}, self._random.goals(everywhere, {}), self._age())
+            self._like_goals = self._random.goals(everywhere, {})
+            seen = self._observation(rest, {}, self._like_goals, self._age())
         self._observation.forget(None)
         self._random = RandomStarts(simulation, episode)
         self.single_observation_space = spaces.Box(-np.inf, np.inf, seen.shape[1:], np.dtype(precision).type)
@@ -135,14 +138,15 @@ class SimulationVectorEnv(VectorEnv):
             seed: One integer s, which gives the worlds the seeds s, s + 1, ...; one integer or None for each world; or
                 None to go on with the random numbers of each world.
             options: ``reset_mask``, a mask of the worlds, shape (worlds,), bool; ``state``, from which these worlds
-                start instead of a random start; ``parameters``, tensors by name that these worlds have instead of
-                random ones. With `differentiable`, gradients reach both.
+                start instead of a random start; ``parameters`` and ``goals``, tensors by name that these worlds have
+                instead of random ones. With `differentiable`, gradients reach all of them.
 
         Returns:
             Observation of all worlds, shape (worlds, features), and infos.
 
         Raises:
-            KeyError: The model has no parameter of a name in ``parameters``.
+            KeyError: The model has no parameter of a name in ``parameters``, or the episode no goal of a name in
+                ``goals``.
             ValueError: A seed, a mask or another option has the wrong shape or type, there is no such option, the state
                 is not finite, or a mask is given before the first reset.
         """
@@ -152,15 +156,19 @@ class SimulationVectorEnv(VectorEnv):
         start = options.get("state")
         start = None if start is None else given_state(start, self.simulation, worlds)
         parameters = {
-            name: given_parameter(value, self.simulation.parameter(name), name)
+            name: given_values(value, self.simulation.parameter(name), f"parameters[{name!r}]")
             for name, value in options.get("parameters", {}).items()
+        }
+        goals = {
+            name: given_values(value, self._goal(name), f"goals[{name!r}]")
+            for name, value in options.get("goals", {}).items()
         }
         if self.state is not None and worlds.all():
             self.detach()
         super().reset(seed=seeds[0])
         self._random.seed([one if chosen else None for one, chosen in zip(seeds, worlds.tolist(), strict=True)])
         with self._gradients():
-            self._restart(worlds, start, parameters)
+            self._restart(worlds, start, parameters, goals)
             self._ended = self._ended & ~worlds
             with remembering(worlds):
                 seen = self._observe()
@@ -256,7 +264,11 @@ class SimulationVectorEnv(VectorEnv):
         return tuple(self._frames.of(self.state, w, age[w], self.parameters) for w in range(self.num_envs))
 
     def _restart(
-        self, worlds: torch.Tensor, state: Any = None, parameters: Mapping[str, torch.Tensor] | None = None
+        self,
+        worlds: torch.Tensor,
+        state: Any = None,
+        parameters: Mapping[str, torch.Tensor] | None = None,
+        goals: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         """Begin new episodes in the worlds of a mask; see `reset` for the other arguments."""
         simulation = self.simulation
@@ -265,12 +277,18 @@ class SimulationVectorEnv(VectorEnv):
         for name, given in (parameters or {}).items():
             own = self.parameters.get(name)
             own = simulation.parameter(name) if own is None else own
-            rows = worlds.view(-1, *(1,) * (own.dim() - 1))
-            self.parameters[name] = torch.where(rows, given, own)
+            self.parameters[name] = _chosen(worlds, given, own)
         self.goals = self._random.goals(worlds, self.goals)
+        self.goals |= {name: _chosen(worlds, given, self.goals[name]) for name, given in (goals or {}).items()}
         self.state = simulation.reset(start if self.state is None else self.state, worlds, start)
         self.intervals = torch.where(worlds, 0, self.intervals)
         self._observation.forget(None if worlds.all() else worlds)
+
+    def _goal(self, name: str) -> torch.Tensor:
+        """A goal as it was drawn when the environment was made, for its shape."""
+        if name not in self._like_goals:
+            raise KeyError(f"there is no goal {name!r}; the episode has {', '.join(self._like_goals) or 'none'}")
+        return self._like_goals[name]
 
     def _advanced(self, state: Any, control: torch.Tensor) -> tuple[Any, torch.Tensor]:
         """The state after a control interval, and the worlds that were lost in it, shape (worlds,), bool."""
@@ -357,6 +375,11 @@ def _mode(given: Any) -> AutoresetMode:
         raise ValueError(
             f"SimulationVectorEnv: autoreset_mode must be one of {modes}, of gymnasium.vector, got {shown(given)}"
         ) from None
+
+
+def _chosen(worlds: torch.Tensor, values: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Values in the worlds of a mask, and those of `others` elsewhere, each of shape (worlds, ...)."""
+    return torch.where(worlds.view(-1, *(1,) * (others.dim() - 1)), values, others)
 
 
 def _masked(infos: dict[str, Any], worlds: torch.Tensor) -> dict[str, Any]:

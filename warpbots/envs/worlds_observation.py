@@ -58,7 +58,7 @@ class WorldsObservation:
             found.append(seen)
         self._check_features([seen.shape[1] for seen in found])
         like = found[0]
-        found += [goal.flatten(start_dim=1).to(like) for goal in goals.values()]
+        found += [goal.reshape(self._worlds, -1).to(like) for goal in goals.values()]
         if self._clock is not None:
             found.append(clock_phase(age, self._clock).to(like))
         seen = torch.cat(found, dim=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from warpbots.labs import own_names
 from warpbots.labs.source import HIDDEN, SOLUTION, Lab, role, unmarked, without
 from warpbots.output_files import replacing
 
@@ -31,16 +32,37 @@ def solution(lab: Lab) -> Any:
 
 
 def graded(lab: Lab) -> Any:
-    """The notebook of students with the hidden tests, into which `grade` puts their answers."""
-    return _notebook(lab, lambda cell: unmarked(without(SOLUTION, cell.source)))
+    """The notebook of students with the hidden tests, into which `grade` puts their answers.
+
+    Before a test, names that it reads get back what the lab has bound to them.
+    """
+
+    def text(cell: Any) -> str:
+        source = unmarked(without(SOLUTION, cell.source))
+        if "check" not in cell.metadata:
+            return source
+        name = cell.metadata["check"]
+        kept = sorted(own_names.values(lab, name))
+        back = f"from warpbots.labs.own_names import take_back as _take_back\n_take_back({kept})" if kept else ""
+        return "\n".join(filter(None, [own_names.definitions(lab, name), back, source]))
+
+    return _notebook(lab, text)
 
 
 def nbgrader(lab: Lab) -> Any:
     """The source notebook for ``nbgrader generate_assignment``.
 
-    Its cells have the metadata of nbgrader: which cells are graded, with how many points, and which are locked.
+    Its cells have the metadata of nbgrader: which cells are graded, with how many points, and which are locked. A
+    hidden test begins with the definitions of the lab that it reads.
     """
-    notebook = _notebook(lab, lambda cell: cell.source)
+
+    def text(cell: Any) -> str:
+        if "check" not in cell.metadata:
+            return cell.source
+        own = own_names.definitions(lab, cell.metadata["check"])
+        return f"### BEGIN {HIDDEN}\n{own}\n### END {HIDDEN}\n{cell.source}"
+
+    notebook = _notebook(lab, text)
     for cell in notebook.cells:
         if is_of_the_student(cell):
             continue
@@ -59,13 +81,18 @@ def nbgrader(lab: Lab) -> Any:
 def otter(lab: Lab) -> Any:
     """The master notebook for ``otter assign``.
 
-    A hidden test runs the check of the lab and prints nothing, whatever messages the check has.
+    A hidden test runs the check of the lab, after the definitions of the lab that it reads. It prints nothing, whatever
+    messages the check has.
     """
     from nbformat.v4 import new_code_cell
     from nbformat.v4 import new_raw_cell as raw
 
     notebook = _notebook(lab, lambda cell: without(HIDDEN, cell.source))
-    checks = {cell.metadata["check"]: unmarked(cell.source) for cell in lab.cells if "check" in cell.metadata}
+    checks = {
+        cell.metadata["check"]: f"{own_names.definitions(lab, cell.metadata['check'])}\n{unmarked(cell.source)}"
+        for cell in lab.cells
+        if "check" in cell.metadata
+    }
     points = {question.name: question.points for question in lab.questions}
     cells = [raw(f"# ASSIGNMENT CONFIG\nname: {lab.name}\ninit_cell: false\nexport_cell: false\nrun_tests: false")]
     for cell in notebook.cells:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from warpbots.labs import forms
+from warpbots.labs import forms, own_names
 from warpbots.labs.source import Lab, role
 from warpbots.labs.student_numbers import normalised
 from warpbots.output_files import replacing
@@ -131,7 +131,7 @@ def _grade_one(student: str, path: Path, lab: Lab, timeout: float) -> Grade:
     elif name != student:
         said = f"the notebook has the name {name!r}, which is not the name under which it was handed in"
         return Grade(student, nothing, {}, [*remarks, said], notebook)
-    remarks += _run(notebook, path.parent, student, timeout)
+    remarks += _run(notebook, _kept(lab), path.parent, student, timeout)
     cells = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
     points: dict[str, int | None] = {}
     said = {}
@@ -194,17 +194,34 @@ def _key(cell: Any, own: dict[str, Any]) -> str | None:
     return cell.get("id") if cell.get("id") in own else None
 
 
-def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]:
-    """Run a notebook in place; what ended it early, in words."""
+def _kept(lab: Lab) -> dict[str, list[str]]:
+    """Names whose values are kept after a cell of the lab, because a check reads them, by the id of the cell."""
+    read = {name for question in lab.questions if not question.open for name in own_names.values(lab, question.name)}
+    return {
+        cell.id: sorted(read & own_names.bound_by(cell))
+        for cell in forms.graded(lab).cells
+        if cell.cell_type == "code" and "answer" not in cell.metadata
+    }
+
+
+def _run(notebook: Any, kept: dict[str, list[str]], folder: Path, student: str, timeout: float) -> list[str]:
+    """Run a notebook in place, and keep values after its cells (`_kept`); what ended it early, in words."""
     import nbclient
     from nbclient.exceptions import DeadKernelError
+    from nbformat.v4 import new_code_cell, new_notebook
 
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    running = new_notebook(metadata=notebook.metadata)
+    for cell in notebook.cells:
+        running.cells.append(cell)
+        if names := kept.get(cell.id):
+            code = f"from warpbots.labs.own_names import keep as _keep\n_keep({names})"
+            running.cells.append(new_code_cell(code))
     client = nbclient.NotebookClient(
-        notebook, timeout=timeout, startup_timeout=300, interrupt_on_timeout=True, allow_errors=True,
+        running, timeout=timeout, startup_timeout=300, interrupt_on_timeout=True, allow_errors=True,
         kernel_name="python3", extra_arguments=["--IPKernelApp.log_level=40"],  # errors of the kernel itself
         resources={"metadata": {"path": str(folder)}},
     )  # fmt: skip

@@ -23,7 +23,7 @@ def fish(worlds: int) -> tuple[Simulation, Episode]:
     body = SoftBody("fish", Box((0.0, -0.02, -0.04), (0.4, 0.02, 0.04)), flesh, parts, color=(0.4, 0.6, 0.75))
     scene = Scene(
         [body],
-        [Muscle(name, name, direction=(1.0, 0.0, 0.0), max_stress=4e4) for name in parts],
+        [Muscle(name, name, direction=(1.0, 0.0, 0.0), max_stress=2e4) for name in parts],
         gravity=(0.0, 0.0, 0.0),
         fluid=Fluid(density=1000.0, thrust=0.0),
         name="fish",

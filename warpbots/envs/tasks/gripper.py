@@ -55,7 +55,7 @@ def gripper(worlds: int) -> tuple[Simulation, Episode]:
         [Servo("lift", "lift", 400.0, 40.0, reach=_REACH), Torque("left", "left", 3.0), Torque("right", "right", 3.0)],
         [floor()],
         joints=[lift, *slides, Joint("cube", "free", None, "cube", cube.position)],
-        contacts=[Contact("cube", "finger", *law), Contact("cube", "floor", *law)],
+        contacts=[Contact("cube", other, *law) for other in ("finger", "palm", "floor")],
         name="gripper",
     )
     simulation = Simulation(scene, Articulated(), dt=0.02, substeps=8, worlds=worlds)
