@@ -122,7 +122,9 @@ def taken(scene: wb.Scene, column: str) -> bool:
     name = dict(zip(SOLVERS, scene_parts.SOLVERS, strict=True))[column]
     try:
         with warnings.catch_warnings(action="error"):
-            warnings.filterwarnings("ignore", ".* its shape holds|ProjectiveDynamics: Contact laws select|.* across, less")
+            warnings.filterwarnings(
+                "ignore", ".* its shape holds|ProjectiveDynamics: Contact laws select|.* across, less"
+            )
             SOLVERS[column].build(scene)
     except SceneError:
         assert name not in scene_parts.takers(scene)
