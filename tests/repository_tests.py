@@ -24,6 +24,7 @@ REPOSITORY = (
     "test_drawings.py",
     "test_every_command.py",
     "test_formulas.py",
+    "test_learned_cloth.py",
     "test_package.py",
     "test_processes.py",
     "test_publishing.py",
