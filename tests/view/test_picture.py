@@ -7,6 +7,7 @@ from view_cases import GREEN, RED
 
 from warpbots.scene import Box, DruckerPrager, Obstacle, Scene, SoftBody, Sphere
 from warpbots.scene import Material as M
+from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
 from warpbots.surfaces.clipped import box_corners
 from warpbots.surfaces.skin import skins_of
@@ -30,6 +31,24 @@ def test_particles_are_where_they_are_in_2d(flat, axes, pixels):
     assert np.abs(at(image, ax, x) - expected).max() < 0.02
     corner = ax.get_xlim()[0] + 0.02, ax.get_ylim()[1] - 0.02
     assert (at(image, ax, np.array([corner])) == 1.0).all()
+
+
+def test_a_strip_that_has_torn_is_an_area_except_at_the_tear(axes, pixels):
+    from matplotlib.collections import EllipseCollection, TriMesh
+
+    strip = SoftBody("strip", Box((0.0, 0.0), (0.4, 0.1)), M(1e4), color=RED)
+    scene = Scene([strip], domain=((-0.2, -0.1), (0.8, 0.2)))
+    matter = Simulation(scene, MPM(1 / 80), dt=0.01).model.matter
+    x = matter.position + np.where(matter.position[:, :1] > 0.2, [0.1, 0.0], 0.0)
+    ax = draw(scene, matter, x, ax=axes())
+    image, gap = pixels(ax.figure), np.stack([np.linspace(0.22, 0.28, 9), np.linspace(0.02, 0.08, 9)], axis=1)
+    assert np.abs(at(image, ax, x) - RED).max() < 0.02
+    assert (at(image, ax, gap) == 1.0).all()
+    discs = [c.get_offsets() for c in ax.collections if isinstance(c, EllipseCollection)][-1]
+    outside = (np.minimum(matter.position, [0.4, 0.1] - matter.position) < 0.01).any(axis=1)
+    below_skin = outside & (np.abs(matter.position[:, 0] - 0.2) > 0.05)  # deeper matter may show through the tear
+    assert not (x[below_skin, None] == discs).all(axis=2).any()
+    assert any(isinstance(c, TriMesh) for c in ax.collections)
 
 
 def test_obstacles_are_filled_in_2d(flat, axes, pixels):

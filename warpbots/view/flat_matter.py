@@ -14,7 +14,6 @@ from warpbots.view.upright_view import filling
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.path import Path
 
 __all__ = ["OUTLINE", "FlatMatter", "outline_color"]
 
@@ -63,9 +62,9 @@ class FlatMatter:
     def show(self, position: np.ndarray, colors: np.ndarray, shows_values: bool) -> "list[Artist]":
         """Draw one moment.
 
-        Bodies with an outline are areas, whose colours are interpolated between the particles. Torn bodies and bodies
-        without an outline are discs; larger and darker discs behind them make a dark line around the body visible.
-        Sand and fluids are discs without such a line.
+        Bodies with an outline are areas, whose colours are interpolated between the particles. Where they are torn, and
+        in bodies without an outline, particles are discs; larger and darker discs behind them make a dark line around
+        the body visible. Sand and fluids are discs without such a line.
 
         Args:
             position: Positions of the particles [m], shape (n_particles, 2).
@@ -79,12 +78,15 @@ class FlatMatter:
             return []
         loose, made = np.ones(len(position), dtype=bool), []
         for skin, faces in zip(self._skins, self._fillings, strict=True):
-            vertices, intact, _ = skin.at(position)
-            if intact.all():
-                loose[skin.members] = False
-                made.append(self._outline(vertices, skin, outline_color(self._scene, skin.body, shows_values)))
-                x = np.concatenate([vertices, position[skin.members]])
-                made.append(self._area(x, colors[np.append(skin.owner, skin.members)], faces))
+            vertices, intact, bare = skin.at(position)
+            torn = np.unique(skin.faces[~intact])
+            apart = np.append(np.zeros(len(vertices), dtype=bool), bare)[faces].all(axis=1)
+            whole = faces[~(apart | np.isin(faces, torn).any(axis=1))]
+            loose[skin.members] = bare
+            color = outline_color(self._scene, skin.body, shows_values)
+            made.append(self._outline(vertices[skin.faces[intact]], color))
+            x = np.concatenate([vertices, position[skin.members]])
+            made.append(self._area(x, colors[np.append(skin.owner, skin.members)], whole))
         if not loose.any():
             return made
         ellipses = self._deformation.of(position)
@@ -97,12 +99,12 @@ class FlatMatter:
                 made.append(self._discs(position, color, ellipses, np.flatnonzero(some), grow, order))
         return made
 
-    def _outline(self, vertices: np.ndarray, skin: Skin, color: tuple[float, ...]) -> "Artist":
-        from matplotlib.patches import PathPatch
+    def _outline(self, edges: np.ndarray, color: tuple[float, ...]) -> "Artist":
+        """Draw edges, whose ends have shape (n, 2, 2) [m]."""
+        from matplotlib.collections import LineCollection
 
-        path = _closed(vertices, skin.faces)
-        shape = PathPatch(path, facecolor=color, edgecolor=color, linewidth=_LINE, joinstyle="round", zorder=2)
-        return self._ax.add_patch(shape)
+        lines = LineCollection(edges, colors=[color], linewidths=_LINE, capstyle="round", snap=False, zorder=2)
+        return self._ax.add_collection(lines, autolim=False)
 
     def _area(self, x: np.ndarray, colors: np.ndarray, faces: np.ndarray) -> "Artist":
         """Draw triangles, with colours interpolated between their corners `x` [m]."""
@@ -132,12 +134,3 @@ class FlatMatter:
             zorder=order,
         )  # fmt: skip
         return self._ax.add_collection(discs, autolim=False)
-
-
-def _closed(vertices: np.ndarray, edges: np.ndarray) -> "Path":
-    """A path of closed lines; each line ends with the edge that leads back to its first vertex."""
-    from matplotlib.path import Path
-
-    ends = np.flatnonzero(edges[:, 1] < edges[:, 0]) + 1
-    lines = np.split(vertices[edges[:, 0]], ends[:-1])
-    return Path.make_compound_path(*(Path(np.append(line, line[:1], axis=0), closed=True) for line in lines))
