@@ -169,7 +169,7 @@ def hand_in_twice(folder):
 
 
 def put_together(lab, notebook):
-    return grade._put_together(lab, notebook)
+    return grade._put_together(forms.graded(lab), notebook)
 
 
 def test_a_notebook_is_put_together_from_the_lab_and_the_answers(small):

@@ -42,7 +42,7 @@ def test_motion_of_a_gripped_cloth_has_a_gradient():
     """The rims of the pads are opposite each other across the cloth, and pass through it before it holds them apart.
 
     They were then held against each other at a frozen plane along the rims, in steps 18 and 23. The tolerance of a step
-    limits a difference to 1 %; in double precision and at 1e-8 it agrees to 1e-4.
+    limits a difference over 1e-3 to 1 % and over 1e-4 to 6 %; in double precision and at 1e-8 it agrees to 1e-4.
     """
     fold, steps = Fold(*small_arm()), 24
     control = fold.plan[:steps].clone().requires_grad_()
@@ -56,5 +56,5 @@ def test_motion_of_a_gripped_cloth_has_a_gradient():
 
     (gradient,) = torch.autograd.grad(distance(control), control)
     with torch.no_grad():
-        there, back = (float(distance(control + s * along)) for s in (1e-4, -1e-4))
-    np.testing.assert_allclose(float((gradient * along).sum()), (there - back) / 2e-4, rtol=0.03)
+        there, back = (float(distance(control + s * along)) for s in (1e-3, -1e-3))
+    np.testing.assert_allclose(float((gradient * along).sum()), (there - back) / 2e-3, rtol=0.03)

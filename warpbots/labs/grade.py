@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,9 @@ def grade(
     _check_kernel()
     found = handed_in(folder, lab)
     out = Path(out) if out is not None else Path(folder).with_name(f"{Path(folder).resolve().name}-graded")
+    whole, kept = forms.graded(lab), _kept(lab)  # here, because ast.parse of Python 3.11 fails at random in threads
     with ThreadPoolExecutor(parallel or os.cpu_count() or 1) as pool:
-        grades = list(pool.map(lambda item: _grade_one(*item, lab, timeout), found.items()))
+        grades = list(pool.map(lambda item: _grade_one(*item, lab, whole, kept, timeout), found.items()))
     _write(out, lab, grades)
     return grades
 
@@ -115,23 +117,32 @@ def _check_kernel() -> None:
         ) from fault
 
 
-def _grade_one(student: str, path: Path, lab: Lab, timeout: float) -> Grade:
-    """Run one notebook and count its points."""
+def _grade_one(student: str, path: Path, lab: Lab, whole: Any, kept: dict[str, list[str]], timeout: float) -> Grade:
+    """Run one notebook and count its points.
+
+    Args:
+        student: Name of the student.
+        path: The notebook that was handed in.
+        lab: The lab.
+        whole: Its notebook with hidden tests (`forms.graded`).
+        kept: Names whose values are kept after its cells (`_kept`).
+        timeout: Longest time of a cell [s].
+    """
     import nbformat
 
     nothing = {question.name: None if question.open else 0 for question in lab.questions}
     try:
         theirs = nbformat.read(path, as_version=4)
     except Exception as fault:  # whatever a file that is no notebook makes the reader raise
-        return Grade(student, nothing, {}, [f"{path.name} cannot be read as a notebook: {fault}"], forms.graded(lab))
-    notebook, remarks = _put_together(lab, theirs)
+        return Grade(student, nothing, {}, [f"{path.name} cannot be read as a notebook: {fault}"], deepcopy(whole))
+    notebook, remarks = _put_together(deepcopy(whole), theirs)
     name = _name_in(notebook)
     if name is None:
         remarks.append("the notebook has no name in its cell that begins with `student =`")
     elif name != student:
         said = f"the notebook has the name {name!r}, which is not the name under which it was handed in"
         return Grade(student, nothing, {}, [*remarks, said], notebook)
-    remarks += _run(notebook, _kept(lab), path.parent, student, timeout)
+    remarks += _run(notebook, kept, path.parent, student, timeout)
     cells = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
     points: dict[str, int | None] = {}
     said = {}
@@ -146,9 +157,8 @@ def _grade_one(student: str, path: Path, lab: Lab, timeout: float) -> Grade:
     return Grade(student, points, said, remarks, notebook)
 
 
-def _put_together(lab: Lab, theirs: Any) -> tuple[Any, list[str]]:
+def _put_together(notebook: Any, theirs: Any) -> tuple[Any, list[str]]:
     """The lab's cells with the student's answers and further cells; what was not as it should be, in words."""
-    notebook = forms.graded(lab)
     own = {cell.id: cell for cell in notebook.cells}
     of_student = {}
     further: dict[str | None, list[Any]] = {}  # by the id of the lab's cell that they follow
