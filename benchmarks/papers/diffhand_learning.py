@@ -8,7 +8,7 @@ the critic predicts for a design. Here PPO (Stable-Baselines3) learns a policy t
 is a particle: it plays an episode with its design, and the swarm (Kennedy & Eberhart 1995, constricted after Clerc &
 Kennedy 2002) moves by the losses of these episodes. Rewards are the negative losses of single control intervals, so
 that a return is the negative loss of an episode in `diffhand_compare.py`. With ``--fixed`` the hand keeps the shape of
-the paper. The loss and the metric are those of the policy without randomness, in the best design of the swarm.
+the paper. Loss and metric are measured with the best design of the swarm, and with a policy without randomness.
 """
 
 import argparse

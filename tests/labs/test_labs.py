@@ -221,7 +221,7 @@ def test_a_check_takes_the_names_of_the_lab_back(small, monkeypatch, answer, que
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     notebook, _ = put_together(small, submission(small, "ada", {"area": answer, "double": "double = lambda x: x + x"}))
-    kept = grade._kept(small)
+    kept = grade._kept(small, forms.graded(small))
     assert kept["cell-2"] == ["side"]
 
     def run():

@@ -113,22 +113,11 @@ class Judge:
                 )
             term = "reward" if name == "reward" else f"term {name!r} of the reward"
             self._check(value, term, transition)
-            wrong = torch.nonzero(~torch.isfinite(value.detach())).flatten()
-            if len(wrong):
-                world = int(wrong[0])
-                raise ValueError(
-                    f"Episode: {term} is {value[world].item():g} in world {world} at t = "
-                    f"{transition.age[world].item():.6g} s, and must be finite; end episodes before that, by "
-                    f"terminated=..., or bound it, for example with torch.clamp or log1p"
-                )
+            remedy = "end episodes before that, by terminated=..., or bound it, for example with torch.clamp or log1p"
+            _check_finite(value, term, "", remedy, transition)
         total = torch.stack(list(terms.values())).sum(dim=0).to(transition.control.dtype)
-        wrong = torch.nonzero(~torch.isfinite(total.detach())).flatten()
-        if len(wrong):
-            world = int(wrong[0])
-            raise ValueError(
-                f"Episode: the sum of the terms of the reward is {total[world].item():g} in {total.dtype} in world "
-                f"{world} at t = {transition.age[world].item():.6g} s, and must be finite; scale the reward down"
-            )
+        what, precision = "the sum of the terms of the reward", f" in {total.dtype}"
+        _check_finite(total, what, precision, "scale the reward down", transition)
         return total, terms if isinstance(found, Mapping) else {}
 
     def terminated(self, transition: Transition[Any]) -> torch.Tensor:
@@ -153,6 +142,17 @@ class Judge:
                 f"{got}"
             )
         check_numbers(value, what, transition.control.device)
+
+
+def _check_finite(value: torch.Tensor, what: str, precision: str, remedy: str, transition: Transition[Any]) -> None:
+    """Raise a ValueError if a value is not finite in a world; `precision` follows the value in the message."""
+    wrong = torch.nonzero(~torch.isfinite(value.detach())).flatten()
+    if len(wrong):
+        world = int(wrong[0])
+        raise ValueError(
+            f"Episode: {what} is {value[world].item():g}{precision} in world {world} at t = "
+            f"{transition.age[world].item():.6g} s, and must be finite; {remedy}"
+        )
 
 
 def _without_changes(function: Callable[[Transition[Any]], Any], what: str, transition: Transition[Any]) -> Any:

@@ -99,7 +99,8 @@ def grade(
     _check_kernel()
     found = handed_in(folder, lab)
     out = Path(out) if out is not None else Path(folder).with_name(f"{Path(folder).resolve().name}-graded")
-    whole, kept = forms.graded(lab), _kept(lab)  # here, because ast.parse of Python 3.11 fails at random in threads
+    whole = forms.graded(lab)
+    kept = _kept(lab, whole)  # here, because ast.parse of Python 3.11 fails at random in threads
     with ThreadPoolExecutor(parallel or os.cpu_count() or 1) as pool:
         grades = list(pool.map(lambda item: _grade_one(*item, lab, whole, kept, timeout), found.items()))
     _write(out, lab, grades)
@@ -204,12 +205,15 @@ def _key(cell: Any, own: dict[str, Any]) -> str | None:
     return cell.get("id") if cell.get("id") in own else None
 
 
-def _kept(lab: Lab) -> dict[str, list[str]]:
-    """Names whose values are kept after a cell of the lab, because a check reads them, by the id of the cell."""
+def _kept(lab: Lab, whole: Any) -> dict[str, list[str]]:
+    """Names whose values are kept after a cell of the notebook with hidden tests, by the id of the cell.
+
+    They are those that a check reads.
+    """
     read = {name for question in lab.questions if not question.open for name in own_names.values(lab, question.name)}
     return {
         cell.id: sorted(read & own_names.bound_by(cell))
-        for cell in forms.graded(lab).cells
+        for cell in whole.cells
         if cell.cell_type == "code" and "answer" not in cell.metadata
     }
 
