@@ -206,6 +206,16 @@ def block(
     return Scene((body,), actuators, obstacles, gravity, domain=((0.0,) * dim, (1.0,) * dim))
 
 
+def assert_same(found, expected, name: str = "") -> None:
+    """Equal to the last bit on a CPU; on a GPU, whose atomic sums have no order, to rounding."""
+    found, expected = (to_numpy(v) if isinstance(v, torch.Tensor) else v for v in (found, expected))
+    if wp.get_device().is_cuda:
+        least = 1e-5 * np.abs(expected).max(initial=0.0)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=least, err_msg=name)
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
 def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver: str = "mpm") -> Scene:
     """A block with every actuator that `solver` knows; it slides over a floor with friction into a slippery wall.
 

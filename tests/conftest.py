@@ -71,7 +71,15 @@ def pytest_configure(config):
 def let_tests_read_a_gpu():
     """Tensors of a GPU become NumPy arrays in tests, but not in warpbots, which must call `cpu`."""
 
-    between = ("numpy", "_core", "core", "_private", "torch")  # folders of what asks on behalf of others
+    between = (
+        "numpy",
+        "_core",
+        "core",
+        "_private",
+        "torch",
+        "utils",
+        "_pytest",
+    )  # folders of what asks on behalf of others
 
     def replaced(name):
         original = getattr(torch.Tensor, name)

@@ -350,6 +350,11 @@ def test_warp_starts_in_one_place():
     assert [path.name for path in SOURCES if start.search(path.read_text())] == ["devices.py"]
 
 
+def test_arrays_become_tensors_in_one_place():
+    """`gradients.tensor_of` shares memory, which `wp.to_torch` may not do if the user has chosen a default device."""
+    assert [path.name for path in SOURCES if "wp.to_torch(" in path.read_text()] == ["tensors.py"]
+
+
 def test_environment_for_conda_is_that_of_pip():
     """environment.yml installs this project with the extras that pyproject.toml defines, and the same Pythons."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

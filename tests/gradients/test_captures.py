@@ -119,6 +119,8 @@ def test_nothing_is_allocated_compiled_or_read_in_a_capture(make, always, as_gpu
     if always:
         as_gpu()
     sim = make()
+    if sim.model.device.is_cuda and make is SIMULATIONS["springs that collide"]:
+        pytest.skip("a hash grid cannot be part of a graph of a GPU")
     with Spy(monkeypatch) as spy:
         gradients(sim)
     assert spy.captures >= 2

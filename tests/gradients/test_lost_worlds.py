@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from cases import SOLVERS
+from cases import SOLVERS, assert_same
 
 import warpbots as wb
 from warpbots.gradients import LOST
@@ -80,7 +80,7 @@ def test_a_lost_world_stays_and_the_others_go_on(name):
     _, single = alone(name, sim, control)
     for field in dataclasses.fields(single.final):
         found, expected = getattr(motion.final, field.name), getattr(single.final, field.name)
-        np.testing.assert_array_equal(found[[0, 2]].numpy(), np.repeat(expected.numpy(), 2, axis=0))
+        assert_same(found[[0, 2]], np.repeat(expected.numpy(), 2, axis=0))
     before = start  # the world is where it was at the start of the interval in which it was lost
     for _ in range(int(motion.lost[STRUCK])):
         before = sim.step(before, control[0])
@@ -137,8 +137,8 @@ def test_gradients_of_the_others_are_their_own_and_a_lost_world_passes_its_own_o
         single_u = u.detach()[w : w + 1].clone().requires_grad_()
         single = one.parameter(GIVEN[name]).clone().requires_grad_()
         loss(one.rollout(single_u, STEPS, **{GIVEN[name]: single}).final, weights[w : w + 1]).backward()
-        np.testing.assert_array_equal(u.grad[w], single_u.grad[0])
-        np.testing.assert_array_equal(parameter.grad[w], single.grad[0])
+        assert_same(u.grad[w], single_u.grad[0])
+        assert_same(parameter.grad[w], single.grad[0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import warp as wp
+from cases import assert_same
 from fingerprint import compute, in_fresh_process
 
 from warpbots.numerics import precision, record
@@ -18,13 +19,13 @@ def test_twice_in_one_process(here):
     again = compute()
     assert here.keys() == again.keys()
     for name, value in here.items():
-        np.testing.assert_array_equal(again[name], value, err_msg=name)
+        assert_same(again[name], value, name)
 
 
 def test_in_a_fresh_process(here, tmp_path):
     """Nothing depends on addresses, on caches or on what ran before."""
     for name, value in in_fresh_process(tmp_path, precision).items():
-        np.testing.assert_array_equal(value, here[name], err_msg=name)
+        assert_same(value, here[name], name)
 
 
 @pytest.mark.skipif(precision != "float32", reason="compares float32 with float64")
@@ -55,7 +56,7 @@ def test_no_array_is_overwritten_that_a_gradient_reads(here, tmp_path):
     adjoint per step, which fills the grid anew.
     """
     for name, value in in_fresh_process(tmp_path, precision, "--verify-array-access").items():
-        np.testing.assert_array_equal(value, here[name], err_msg=name)
+        assert_same(value, here[name], name)
 
 
 def test_a_step_onto_a_state_that_was_read_is_seen(monkeypatch):

@@ -75,7 +75,7 @@ class MLP(torch.nn.Module):
         seen = self._features(simulation.state(), 0.0)
         self.forget()
         sizes = [seen.shape[-1], *hidden, simulation.channels]
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), torch.device("cpu"):  # a seed gives the same weights on every device
             torch.manual_seed(seed)
             layers = [torch.nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
         stack = [module for layer in layers for module in (layer, torch.nn.ReLU())]

@@ -10,6 +10,7 @@ from warpbots.gradients.replay import Replay, Share, Tensors
 from warpbots.gradients.segment import Segment
 from warpbots.gradients.shared_replay import SharedReplay
 from warpbots.gradients.streams import at_turn, turn
+from warpbots.gradients.tensors import tensor_of
 from warpbots.gradients.torch_bridge import Bridge, refuse_transforms
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "known_losses",
     "reading",
     "refuse_transforms",
+    "tensor_of",
     "turn",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 import warp as wp
 
+from warpbots.gradients.tensors import tensor_of
 from warpbots.numerics import Launch, launch_all, parallel
 
 __all__ = ["Field", "Marks", "flaw", "threads_for", "within_of"]
@@ -39,7 +40,7 @@ class Marks:
         """
         self._device, self._first = device, first
         self._marks = wp.empty((sum(map(len, groups)), len(_KINDS)), dtype=int, device=device)
-        self._tensor, rows = wp.to_torch(self._marks), itertools.count()
+        self._tensor, rows = tensor_of(self._marks), itertools.count()
         self._launches = [self._launches_of([(*field, next(rows)) for field in group]) for group in groups]
 
     def _launches_of(self, fields: list[tuple[wp.array, float, int]]) -> list[Launch]:
@@ -89,7 +90,7 @@ def _row(array: wp.array, most: float, index: int, first: int) -> object:
         index: Row of the array in the table of marks.
         first: Index of its first world.
     """
-    flat = wp.to_torch(array, requires_grad=False).view(-1)
+    flat = tensor_of(array).view(-1)
     row = _kernel(wp.dtype_from_torch(flat.dtype))[0]()
     row.value, row.most = wp.from_torch(flat), min(most, torch.finfo(flat.dtype).max)
     row.index, row.first = index, first * (flat.numel() // array.shape[0])

@@ -12,6 +12,7 @@ import warp as wp
 from warpbots.gradients.captured import Captured
 from warpbots.gradients.finite_checks import Field, Marks
 from warpbots.gradients.streams import at_turn, model_lock, replaying
+from warpbots.gradients.tensors import tensor_of
 from warpbots.numerics import clear_gradients, recording
 
 __all__ = ["Replay", "Share", "Tensors", "new_tensor"]
@@ -149,7 +150,7 @@ class Replay:
 
 
 def _tensors(arrays: Iterable[wp.array]) -> list[torch.Tensor]:
-    return [wp.to_torch(array, requires_grad=False) for array in arrays]
+    return [tensor_of(array) for array in arrays]
 
 
 def _copied(tensors: Tensors, into: Tensors | None) -> Tensors:

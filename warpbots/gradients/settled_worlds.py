@@ -7,6 +7,7 @@ import torch
 import warp as wp
 
 from warpbots.gradients.finite_checks import threads_for, within_of
+from warpbots.gradients.tensors import tensor_of
 from warpbots.numerics import Launch, launch_all
 
 __all__ = ["SettledWorlds"]
@@ -80,7 +81,7 @@ class SettledWorlds:
         tables: dict[type, list] = {}
         for source, target in pairs:
             if source.size:
-                flat = [wp.to_torch(a, requires_grad=False).view(-1) for a in (source, target)]
+                flat = [tensor_of(a).view(-1) for a in (source, target)]
                 row = _row(wp.dtype_from_torch(flat[0].dtype))()
                 row.source, row.target = map(wp.from_torch, flat)
                 row.size = flat[0].numel() // len(self._kept)

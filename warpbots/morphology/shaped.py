@@ -9,6 +9,7 @@ import warp as wp
 from scipy.sparse import diags_array, spmatrix
 from scipy.spatial import cKDTree
 
+from warpbots.gradients import tensor_of
 from warpbots.morphology.maps import Deformation, jacobian
 from warpbots.scene import RigidBody, Scene, SceneError, Servo, StressActuator, Torque, bars_of, sheets_of
 from warpbots.scene.field_types import checked
@@ -196,7 +197,7 @@ def _tensor(values: np.ndarray, device: wp.Device) -> torch.Tensor:
 
 def _first(array: wp.array) -> torch.Tensor:
     """A parameter as a float64 tensor, shape (worlds, ...)."""
-    return wp.to_torch(array, requires_grad=False).double()
+    return tensor_of(array).double()
 
 
 def _product(matrix: spmatrix, values: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """A convolutional variational autoencoder for matter on a grid; a controller observes its latent variables."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,9 +70,9 @@ class Autoencoder(torch.nn.Module):
         down, up = ((torch.nn.Conv2d, torch.nn.ConvTranspose2d) if dim == 2 else
                     (torch.nn.Conv3d, torch.nn.ConvTranspose3d))  # fmt: skip
         small = [n // 2 ** len(channels) for n in self._fields.shape]
-        flat = channels[-1] * int(torch.tensor(small).prod())
+        flat = channels[-1] * math.prod(small)
         pairs = list(zip((1 + dim, *channels), channels, strict=False))
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), torch.device("cpu"):  # a seed gives the same weights on every device
             torch.manual_seed(seed)
             narrowing = [layer for a, b in pairs for layer in (down(a, b, 3, 2, 1), torch.nn.SiLU())]
             widening = [layer for a, b in reversed(pairs) for layer in (torch.nn.SiLU(), up(b, a, 4, 2, 1))]

@@ -162,7 +162,7 @@ def _observation(
     mass = (matter.density * matter.volume)[chosen]
     weights = np.zeros((count, len(matter)))
     weights[label, chosen] = mass
-    weights = torch.as_tensor(weights / weights.sum(axis=1, keepdims=True)).to(like)
+    weights = like.new_tensor(weights / weights.sum(axis=1, keepdims=True))
 
     def centres(field: torch.Tensor) -> torch.Tensor:
         return weights @ field

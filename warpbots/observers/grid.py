@@ -79,9 +79,9 @@ class GridFields:
         self.spacing = float(size.max()) / grid.cells
         self.shape = tuple(int(-(-max(n, 1.0) // multiple) * multiple) for n in grid.margin * size / self.spacing)
         like = simulation.state().position
-        self._share = torch.as_tensor(mass / mass.sum()).to(like)
+        self._share = like.new_tensor(mass / mass.sum())
         full = mass.sum() / volume.sum() * self.spacing ** len(size)
-        self._mass = torch.as_tensor(mass / full).to(like)
+        self._mass = like.new_tensor(mass / full)
         self._length = float(size.max())
 
     def __call__(self, state: State) -> torch.Tensor:

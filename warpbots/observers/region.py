@@ -40,7 +40,7 @@ class Region:
         like = simulation.state().position
         mass = (matter.density * matter.volume)[self.points]
         mass = mass / mass.sum()
-        self.mass = torch.as_tensor(mass).to(like)
+        self.mass = like.new_tensor(mass)
         X = matter.position[self.points] - mass @ matter.position[self.points]
         M = np.einsum("n,ni,nj->ij", mass, X, X)
         extent = np.linalg.eigvalsh(M)
@@ -50,7 +50,7 @@ class Region:
                 f"{what}: {name} has no extent in one direction, so that its deformation is not determined by its "
                 f"{len(X)} points; use a larger region or smaller cells"
             )
-        self._arms = torch.as_tensor(mass[:, None] * X @ np.linalg.inv(M)).to(like)
+        self._arms = like.new_tensor(mass[:, None] * X @ np.linalg.inv(M))
 
     def center(self, field: torch.Tensor) -> torch.Tensor:
         """Mean of a field over the region, weighted by mass, shape (worlds, dim).

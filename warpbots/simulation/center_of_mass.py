@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import warp as wp
 
+from warpbots.gradients import tensor_of
 from warpbots.scene import Scene
 from warpbots.solvers import Model
 
@@ -50,7 +50,7 @@ class CenterOfMass:
 
     def _bodies(self, state: Any, parameters: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
         """Masses [kg] and centres of mass [m] of the rigid bodies."""
-        own = wp.to_torch(self._model.parameter(self._bones), requires_grad=False)
+        own = tensor_of(self._model.parameter(self._bones))
         return parameters.get(self._bones, own), self._sense(state, **parameters).center
 
     def _matter(

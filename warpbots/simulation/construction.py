@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import warp as wp
 
-from warpbots.gradients import turn
+from warpbots.gradients import tensor_of, turn
 from warpbots.numerics import warp_device
 from warpbots.scene import Scene, SceneError
 from warpbots.simulation.input_validation import parameter_fault
@@ -65,7 +65,7 @@ def build(
 def _refuse_rounding(scene: Scene, model: Model) -> None:
     """Raise if a number of the scene, rounded to the precision of the arrays, leaves its range."""
     for name, spec in model.parameters().items():
-        values = wp.to_torch(model.parameter(name), requires_grad=False)
+        values = tensor_of(model.parameter(name))
         values = values if values.stride(0) else values[:1]  # worlds share one row
         if fault := parameter_fault(name, spec, values):
             dtype = str(values.dtype).removeprefix("torch.")

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-import warp as wp
 
-from warpbots.gradients import Bridge, Segment, Tensors, at_turn
+from warpbots.gradients import Bridge, Segment, Tensors, at_turn, tensor_of
 from warpbots.simulation.input_validation import Inputs
 from warpbots.solvers import Model, Statics
 
@@ -70,9 +69,9 @@ class StaticEquilibrium:
             state = self._solver.state(model)
             names = [field.name for field in dataclasses.fields(state)]
             for name in names:
-                wp.to_torch(getattr(state, name)).copy_(getattr(start, name))
+                tensor_of(getattr(state, name)).copy_(getattr(start, name))
             rest = self._solver.equilibrium(model, state, control.detach().cpu().numpy(), *options)
-            return {name: wp.to_torch(getattr(rest, name)).clone() for name in names}
+            return {name: tensor_of(getattr(rest, name)).clone() for name in names}
 
 
 class _EquilibriumAdjoint:

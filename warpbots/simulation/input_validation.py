@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from warpbots.gradients import Tensors, at_turn, refuse_transforms
+from warpbots.gradients import Tensors, at_turn, refuse_transforms, tensor_of
 from warpbots.scene.field_types import fitted as fitted_to
 from warpbots.scene.field_types import shown
 from warpbots.solvers import Model, Parameter
@@ -67,7 +67,7 @@ class Inputs:
         """
         self.model, self._inside = model, Seen()
         shape = (model.worlds, model.channels)
-        self.no_control = wp.to_torch(wp.zeros(shape, dtype=model.scalar, device=model.device))
+        self.no_control = tensor_of(wp.zeros(shape, dtype=model.scalar, device=model.device))
 
     def fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
         """`value` as a tensor of the type and shape of `like`.
@@ -110,7 +110,7 @@ class Inputs:
         for name, value in given.items():
             if name not in known:
                 raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
-            array = wp.to_torch(self.model.parameter(name), requires_grad=False)
+            array = tensor_of(self.model.parameter(name))
             fitted[name] = self.fit(value, array, f"parameter {name!r}")
             if not self._inside.unchanged(name, fitted[name]):
                 new[name] = fitted[name]
@@ -155,7 +155,7 @@ class Inputs:
         with at_turn(self.model.device):
             arrays = {name: wp.clone(self.model.parameter(name)) for name in parameters}
             for name, array in arrays.items():
-                wp.to_torch(array, requires_grad=False).copy_(parameters[name].detach())
+                tensor_of(array).copy_(parameters[name].detach())
             return self.model.with_parameters(arrays)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic
 import torch
 import warp as wp
 
-from warpbots.gradients import Checkpoints, at_turn, turn
+from warpbots.gradients import Checkpoints, at_turn, tensor_of, turn
 from warpbots.notebook_cells import say
 from warpbots.renamed import FormerAttribute
 from warpbots.scene import Scene, SceneError
@@ -201,7 +201,7 @@ class Simulation(Generic[TensorState_co]):
         if fitted(name, str, "parameter: name") not in self.parameters():
             raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
         with at_turn(self.model.device):
-            return wp.to_torch(self.model.parameter(name), requires_grad=False).clone()
+            return tensor_of(self.model.parameter(name)).clone()
 
     def scene_with(self, world: int = 0, records: bool = True, start: Any = None, **parameters: torch.Tensor) -> Scene:
         """A copy of the scene that contains given parameters, such as trained ones, to be written and simulated again.

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-import warp as wp
 
-from warpbots.gradients import Tensors, at_turn
+from warpbots.gradients import Tensors, at_turn, tensor_of
 from warpbots.scene import Scene
 from warpbots.scene.field_types import shown, with_article
 from warpbots.simulation.input_validation import Inputs
@@ -58,7 +57,7 @@ class States:
         model = self._inputs.model
         with at_turn(model.device):
             arrays = self._solver.state(model)
-            state = {name: wp.to_torch(array).clone() for name, array in fields_of(arrays).items()}
+            state = {name: tensor_of(array).clone() for name, array in fields_of(arrays).items()}
         for name, values in self._start.items():
             state[name] = self._inputs.fit(values, state[name], f"state field {name!r}").contiguous()
         for name, value in fields.items():
