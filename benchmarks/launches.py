@@ -34,6 +34,8 @@ COUNTED = ("kernels", "small", "memory")
 """Counts per graph: kernels, kernels of few threads, fills and copies."""
 FEW = 2048
 """Number of threads below which a kernel counts as small."""
+THREADS = 256
+"""Threads per block of a launch that names no number."""
 VIEWS = (
     "view", "detach", "expand", "empty", "alias", "slice", "select", "as_strided", "unsqueeze", "t.default",
     "transpose",
@@ -50,11 +52,13 @@ class Captures:
         graphs: For each capture, the number of launches of each kind: ``"kernels"``, ``"small"`` and ``"memory"``, and
             these names followed by ``" in loops"``.
         kernels: All kernels that were launched, within captures or outside of them, by module.
+        blocks: Numbers of threads per block with which a GPU would launch the kernels of a module, by module.
     """
 
     def __init__(self):
         self.graphs: list[collections.Counter] = []
         self.kernels: dict[wp.Module, set[wp.Kernel]] = {}
+        self.blocks: dict[wp.Module, set[int]] = {}
         self._depth: int | None = None
 
     def _count(self, what: str) -> None:
@@ -87,6 +91,8 @@ class Captures:
             if kernel in CPU_ALONE:
                 return original(kernel, *words, **options)
             self.kernels.setdefault(kernel.module, set()).add(kernel)
+            size = options.get("block_dim") or THREADS
+            self.blocks.setdefault(kernel.module, set()).add(THREADS if size == 1 else size)
             self._count("kernels")
             lanes = options.get("block_dim") if original.__name__ == "launch_tiled" else 1
             if lanes * math.prod(dim if isinstance(dim, tuple) else (dim,)) < FEW:

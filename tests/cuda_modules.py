@@ -1,6 +1,7 @@
 """The modules of every solver as CUDA code: ``python cuda_modules.py FOLDER NAME ...`` compiles those of scenes.
 
-Prints a line for each kernel that was launched: file and name of its source, its key, and the file of its module.
+Prints a line for each kernel that was launched: file and name of its source, its key, the numbers of threads per block of
+its module, and the file of its module.
 Scenes run as a GPU would have them, on a CPU.
 """
 
@@ -45,9 +46,10 @@ def compile_all(folder: Path, names: list[str]) -> None:
         captures.kernels.setdefault(kernel.module, set()).add(kernel)
     for module, kernels in captures.kernels.items():
         path = compile_for_gpu(module, folder, arch=75 if "2d" in module.name else 90)
+        blocks = " ".join(map(str, sorted(captures.blocks.get(module, ()))))
         for kernel in kernels:
             source = kernel.func.__code__
-            print(source.co_filename, source.co_name, kernel.key, path, sep="\t")
+            print(source.co_filename, source.co_name, kernel.key, blocks, path, sep="\t")
 
 
 if __name__ == "__main__":

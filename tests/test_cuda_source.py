@@ -71,8 +71,15 @@ def launched() -> list[list[str]]:
 def test_every_kernel_of_every_solver_compiles_for_a_gpu(launched):
     """In two and three dimensions, with contact, bones, shells, cloth, bars, a fluid, cells, motors and cables."""
     codes = {file: Path(file).read_text(errors="replace") for *_, file in launched}
-    missing = [key for _, _, key, file in launched if key not in codes[file]]
+    missing = [key for _, _, key, _, file in launched if key not in codes[file]]
     assert not missing
+
+
+@pytest.mark.slow
+def test_no_large_module_is_compiled_for_two_sizes_of_blocks(launched):
+    """A GPU compiles all kernels of a module anew for each number of threads per block; some take two minutes."""
+    twice = {Path(file).name for *_, blocks, file in launched if " " in blocks and Path(file).stat().st_size > LARGE}
+    assert not twice
 
 
 @pytest.mark.slow
@@ -87,6 +94,8 @@ def test_no_kernel_is_left_out(launched):
     assert not left, "\n".join(left)
 
 
+LARGE = 900_000
+"""Size of the PTX [B] of a module that takes more than a minute to compile."""
 STUB = "reverse mode disabled"
 """What Warp writes into an adjoint that it leaves out, of a function that it takes for one without a backward pass."""
 

@@ -45,6 +45,10 @@ __all__ = [
 ]
 
 
+_OF_WARPS = wp.get_module("warpbots.articulated.equations_of_warps")
+"""Kernels with one warp per world: apart, or a GPU would compile this whole module for two sizes of blocks."""
+
+
 @wp.func
 def farther(tree: JointTree, e: int, f: int):
     """Return e if element f carries e, f if element e carries f, or -1 if neither element carries the other."""
@@ -239,7 +243,7 @@ def force_kernel(
     force_out[w, j] = f
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(module=_OF_WARPS, enable_backward=False)
 def solve_kernel(
     # model
     lanes: int,
@@ -266,7 +270,7 @@ def solve_kernel(
         eliminate(factors_out.matrix, factors_out.pivot, acceleration_out, w, n, lane, lanes)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(module=_OF_WARPS, enable_backward=False)
 def weigh_kernel(
     # model
     lanes: int,

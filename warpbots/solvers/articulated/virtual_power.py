@@ -78,7 +78,8 @@ def recall_kernel(
     recall(tree, past, first, stage_out, w, e, number)
 
 
-@wp.kernel(enable_backward=False)
+# launched with one warp per world: apart, or a GPU would compile this whole module for two sizes of blocks
+@wp.kernel(module=wp.get_module("warpbots.articulated.weigh"), enable_backward=False)
 def weigh_kernel(
     # model
     tree: JointTree,
