@@ -6,6 +6,7 @@ so that a modulus of 1 is 1 kPa. The ratios E / (rho g L) and E / (rho L^2 / T^2
 """
 
 import argparse
+import dataclasses
 import itertools
 import multiprocessing
 import sys
@@ -34,17 +35,44 @@ KILO = 1000.0
 """Density [kg/m^3] and modulus [Pa] of one unit of the paper."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """How finely matter is divided.
+
+    Attributes:
+        cells: Factor of the size of cells.
+        per_axis: Number of particles per cell and axis.
+    """
+
+    cells: float = 1.0
+    per_axis: int = 2
+
+    def solver(self, dx: float, dim: int) -> wb.MPM:
+        """The solver for cells that have the size `dx` [m] in a small experiment."""
+        return wb.MPM(dx=self.cells * dx, particles_per_cell=self.per_axis**dim)
+
+
+SIZES = {"small": Size(), "full": Size(0.5, 3)}
+"""Sizes of an experiment: the small one is for one core, and the full one has about as many particles as the paper."""
+
+
 def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.Namespace:
-    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--out``, ``--refine``, some of `names`."""
+    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--size``, ``--out``, ``--refine``, names."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
         parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
     parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
     parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
+    parser.add_argument("--size", choices=SIZES, default="small", help="number of particles (%(default)s)")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     refined.option(parser)
     return parser.parse_args()
+
+
+def stored_as(name: str, size: str) -> str:
+    """Name of a result and its figures in a size; the small size has the name alone."""
+    return name if size == "small" else f"{name}_{size}"
 
 
 def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) -> list[T]:
