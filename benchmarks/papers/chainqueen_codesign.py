@@ -46,7 +46,7 @@ FIELDS = {
 """Fields, with their bounds: those of the paper, as their initial values 10, 1 and 0.3 are."""
 
 
-@functools.lru_cache(1)  # all seeds share the graphs of a simulation, which take ten seconds to record
+@functools.lru_cache(2)  # all seeds share the graphs of a simulation, which take ten seconds to record
 def biped(device: str | None, size: str) -> wb.Simulation:
     """Simulation of the robot in a size; pressures reach 2 in the paper's units.
 
@@ -96,7 +96,7 @@ def learn(sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int) -> 
         progress=False,
     )
     if seed == 0 and len(subset) in (0, len(FIELDS)):
-        keep_walk(stored_name(subset, size), sim, policy, fields)
+        keep_walk(stored_name(subset, size), sim, policy, fields, biped("cpu", "small").model.matter.position)
     with torch.no_grad():
         return -np.array(history.loss), sim.rollout(policy, STEPS[size], **fields)
 

@@ -128,10 +128,42 @@ def film(
 
 
 def keep_found(
-    name: str, sim: wb.Simulation, fields: Mapping[str, torch.Tensor], **values: torch.Tensor | np.ndarray
+    name: str,
+    sim: wb.Simulation,
+    fields: Mapping[str, torch.Tensor],
+    places: np.ndarray | None = None,
+    **values: torch.Tensor | np.ndarray,
 ) -> None:
-    """Store values that were found, and the fields of the matter that were found with them."""
-    refined.keep(name, position=sim.model.matter.position, **values, **{f"field.{key}": v for key, v in fields.items()})
+    """Store values that were found, and the fields of the matter that were found with them.
+
+    Args:
+        name: Name of the file.
+        sim: The simulation with which they were found.
+        fields: The fields by name, each with a value for each particle.
+        places: Points at which the fields are stored, each with the mean of the particles that are nearest to it [m],
+            shape (n, dim); None for the particles. Files of 100,000 particles would be large.
+        values: The values by name.
+    """
+    position = sim.model.matter.position
+    if places is None or not fields:
+        places = position
+    else:
+        fields = {key: nearest_mean(field, position, places) for key, field in fields.items()}
+    refined.keep(name, position=places, **values, **{f"field.{key}": v for key, v in fields.items()})
+
+
+def nearest_mean(field: torch.Tensor, position: np.ndarray, places: np.ndarray) -> torch.Tensor:
+    """Mean at each of `places`, shape (m, dim), of the particles at `position`, shape (n, dim), nearest to it.
+
+    Raises:
+        ValueError: No particle is nearest to one of the places.
+    """
+    nearest = torch.as_tensor(cKDTree(places).query(position)[1], device=field.device)
+    count = torch.bincount(nearest, minlength=len(places))
+    if not count.all():
+        raise ValueError(f"places must be no finer than the particles: {int((count == 0).sum())} have none")
+    total = field.new_zeros((*field.shape[:-1], len(places))).index_add_(-1, nearest, field.detach())
+    return total / count
 
 
 def stored_fields(stored: Mapping[str, torch.Tensor], sim: wb.Simulation) -> dict[str, torch.Tensor]:
@@ -140,9 +172,15 @@ def stored_fields(stored: Mapping[str, torch.Tensor], sim: wb.Simulation) -> dic
     return {key.partition(".")[2]: v[..., nearest] for key, v in stored.items() if key.startswith("field.")}
 
 
-def keep_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, fields: Mapping[str, torch.Tensor]) -> None:
-    """Store a controller and the fields of the matter that were found with it."""
-    keep_found(name, sim, fields, **{f"policy.{key}": value for key, value in policy.state_dict().items()})
+def keep_walk(
+    name: str,
+    sim: wb.Simulation,
+    policy: torch.nn.Module,
+    fields: Mapping[str, torch.Tensor],
+    places: np.ndarray | None = None,
+) -> None:
+    """Store a controller and the fields of the matter that were found with it, as `keep_found` does."""
+    keep_found(name, sim, fields, places, **{f"policy.{key}": value for key, value in policy.state_dict().items()})
 
 
 def load_controller(stored: Mapping[str, torch.Tensor], policy: torch.nn.Module) -> None:

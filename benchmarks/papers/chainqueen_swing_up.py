@@ -186,7 +186,8 @@ def main() -> None:
             found = histories[name] = experiment.learn(ITERATIONS[task])
             seconds = time.perf_counter() - began
             field = {"youngs_modulus": experiment.field()}
-            keep_found(stored_name(task, name, chosen.size), sim, field, table=experiment.table)
+            places = arm("cpu", "small").model.matter.position
+            keep_found(stored_name(task, name, chosen.size), sim, field, places, table=experiment.table)
             with torch.no_grad():
                 motion = experiment.motion()
             position, velocity, speed = (error.norm().item() for error in experiment.errors(motion))

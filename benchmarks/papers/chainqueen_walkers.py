@@ -122,7 +122,8 @@ def run(
     distances, policy, fields = learn(sim, subset, seed)
     seconds = time.perf_counter() - began
     if seed == 0:
-        keep_walk(stored_name(robot, subset, size), sim, policy, fields)
+        places = walker(robot, "small", "cpu").model.matter.position
+        keep_walk(stored_name(robot, subset, size), sim, policy, fields, places)
         with torch.no_grad():
             film(stored_name(robot, subset, size), sim.rollout(policy, STEPS, **fields), out)
     others = {} if subset else play(policy, LEGS[robot], device)
