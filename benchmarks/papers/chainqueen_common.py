@@ -145,11 +145,10 @@ def keep_found(
         values: The values by name.
     """
     position = sim.model.matter.position
-    if places is None or not fields:
-        places = position
-    else:
+    if places is not None:
         fields = {key: nearest_mean(field, position, places) for key, field in fields.items()}
-    refined.keep(name, position=places, **values, **{f"field.{key}": v for key, v in fields.items()})
+    where = {"position": position if places is None else places} if fields else {}
+    refined.keep(name, **where, **values, **{f"field.{key}": v for key, v in fields.items()})
 
 
 def nearest_mean(field: torch.Tensor, position: np.ndarray, places: np.ndarray) -> torch.Tensor:
@@ -168,8 +167,11 @@ def nearest_mean(field: torch.Tensor, position: np.ndarray, places: np.ndarray) 
 
 def stored_fields(stored: Mapping[str, torch.Tensor], sim: wb.Simulation) -> dict[str, torch.Tensor]:
     """Stored fields on the matter of a simulation: each particle has the values of the one that was nearest at rest."""
+    fields = {key.partition(".")[2]: v for key, v in stored.items() if key.startswith("field.")}
+    if not fields:
+        return {}
     nearest = cKDTree(stored["position"].numpy()).query(sim.model.matter.position)[1]
-    return {key.partition(".")[2]: v[..., nearest] for key, v in stored.items() if key.startswith("field.")}
+    return {key: v[..., nearest] for key, v in fields.items()}
 
 
 def keep_walk(
