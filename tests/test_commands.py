@@ -230,6 +230,27 @@ def test_stored_results_are_played_finer(name, computed, start):
     assert rows and all(row.count("|") == 5 for row in rows)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param(name, words, marks=of("float32"))
+        for name, words in (
+            ("chainqueen_biped", []),
+            ("chainqueen_shapes", ["rhino"]),
+            ("chainqueen_terrain", ["dunes"]),
+            ("chainqueen_walkers", ["quadruped"]),
+        )
+    ],
+)
+def test_stored_results_of_full_size_are_played_finer(name, words, start):
+    """They have files of their own, with fields at the places of the small size."""
+    require(NEEDS.get(name, []))
+    table = start(BENCHMARKS / "papers" / f"{name}.py", *words, "--size", "full", "--refine")
+    rows = [line for line in table.splitlines() if "%" in line]
+    assert rows and all(row.count("|") == 5 for row in rows)
+
+
 def test_every_script_of_a_paper_is_started():
     scripts = {p.stem for p in (BENCHMARKS / "papers").glob("*.py") if "__main__" in p.read_text()}
     assert scripts == set(PAPERS)

@@ -87,6 +87,27 @@ def test_a_field_is_found_again_on_a_finer_grid(refined, monkeypatch, tmp_path):
     assert np.abs(np.asarray(found) - np.asarray(heights[fine])).max() > 0.01
 
 
+def test_a_field_of_many_particles_is_stored_at_few_places(refined, monkeypatch, tmp_path):
+    """The mean of the heights of all particles in a coarse cell is the height of its middle; on places that are finer
+    than the particles nothing is stored."""
+    import chainqueen_common
+
+    monkeypatch.setattr(refined, "FOLDER", tmp_path)
+    monkeypatch.setattr(refined, "FAST", False)
+    scene = wb.Scene(
+        [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
+        domain=((-1.0, -1.0), (1.0, 1.0)),
+    )
+    coarse, fine = (wb.Simulation(scene, wb.MPM(dx=dx), 1e-2, 10) for dx in (0.1, 0.05))
+    places, height = coarse.model.matter.position, torch.as_tensor(fine.model.matter.position)[None, :, 1]
+    chainqueen_common.keep_found("box", fine, {"youngs_modulus": height}, places, table=torch.zeros(3))
+    stored = refined.kept("box")
+    np.testing.assert_allclose(stored["position"], places, atol=1e-7)
+    np.testing.assert_allclose(stored["field.youngs_modulus"][0], places[:, 1], atol=1e-6)
+    with pytest.raises(ValueError, match="no finer than the particles: 192 have none"):
+        chainqueen_common.nearest_mean(torch.as_tensor(places)[:, 1], places, fine.model.matter.position)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Contact")
 @pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")

@@ -1,6 +1,6 @@
 """ChainQueen section 5.2: a biped of two legs and four cables learns to walk by a table of controls.
 
-    python benchmarks/papers/chainqueen_biped.py [small] [full] [--seeds 3]
+    python benchmarks/papers/chainqueen_biped.py [--size full] [--seeds 3]
 
 Legs of 0.1 x 0.1 carry a body of 0.3 x 0.1; a cable runs down the front and the back of each leg. Loss and learning
 rate are the same as in the paper: the loss is minus the distance after 4 s plus 1e-6 / 2 times the square of all
@@ -16,18 +16,19 @@ import time
 import numpy as np
 import refined
 import torch
-from chainqueen_common import KILO, curves, film, options, sized, wb
+from chainqueen_common import KILO, Size, curves, film, options, sized, stored_as, wb
 
 LENGTH = 0.3
-SIZES = {"small": 1.0, "full": 0.5}
-"""Factors of the size of cells."""
+DX = 1 / 80
+"""Size of a cell of the small robot [m]."""
+SIZES = {"small": Size(), "full": Size(0.5)}
 STEPS, HOLD = sized((800, 8), (4, 2))
 """Control intervals of 5 ms, and how many of them share one entry of the table."""
 ITERATIONS = sized(45, 2)
 
 
-def biped(device: str | None) -> wb.Simulation:
-    """Simulation of the robot; E = 10, nu = 0.3 and density 1 in the paper's units."""
+def biped(device: str | None, size: str = "small") -> wb.Simulation:
+    """Simulation of the robot in a size; E = 10, nu = 0.3 and density 1 in the paper's units."""
     box, floor = wb.shapes.Box, 0.1
     parts = [box((0.3, floor), (0.4, floor + 0.1)), box((0.5, floor), (0.6, floor + 0.1))]
     shape = wb.shapes.Union((*parts, box((0.3, floor + 0.1), (0.6, floor + 0.2))))
@@ -39,7 +40,7 @@ def biped(device: str | None) -> wb.Simulation:
     ]
     ground = wb.floor(floor, friction=0.5, dim=2)
     scene = wb.Scene([body], cables, [ground], gravity=(0.0, -2.0), domain=((0.0, 0.0), (3.0, 0.6)))
-    return wb.Simulation(scene, wb.MPM(dx=1 / 80), dt=5e-3, substeps=None, device=device)
+    return wb.Simulation(scene, SIZES[size].solver(DX, 2), dt=5e-3, substeps=None, device=device)
 
 
 def motion(sim: wb.Simulation, table: torch.Tensor) -> wb.Trajectory:
@@ -70,21 +71,18 @@ def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajecto
         return -np.array(history.loss), seconds, before, motion(sim, table)
 
 
-def refine(alone: wb.Simulation) -> None:
-    """Play the stored gaits again, finer; the second one is of `chainqueen_resolved`."""
+def refine(sim: wb.Simulation, size: str) -> None:
+    """Play the stored gaits of a size again, finer; that for several grids is of `chainqueen_resolved`."""
 
-    def play(how: refined.Refinement, name: str, size: str) -> float:
-        found = refined.again(alone, refined.Refinement(cells=SIZES[size]), "dx")
-        finer, control = refined.again(found, how, "dx"), refined.kept(name)["control"][:STEPS]
+    def play(how: refined.Refinement, name: str) -> float:
+        finer, control = refined.again(sim, how, "dx"), refined.kept(name)["control"][:STEPS]
         start = finer.center_of_mass(finer.state())
         return float((finer.center_of_mass(finer.rollout(control, STEPS).final) - start)[0, 0])
 
-    gaits = {
-        "biped with cables": ("chainqueen_biped", "small"),
-        "for several grids": ("chainqueen_biped_grids", "small"),
-        "full size": ("chainqueen_biped_full", "full"),
-    }
-    refined.table({label: functools.partial(play, name=name, size=size) for label, (name, size) in gaits.items()}, 0.75)
+    gaits = {"biped with cables": stored_as("chainqueen_biped", size)}
+    if size == "small":
+        gaits["for several grids"] = "chainqueen_biped_grids"
+    refined.table({label: functools.partial(play, name=name) for label, name in gaits.items()}, 0.75)
 
 
 def experiment(name: str, sim: wb.Simulation, chosen: argparse.Namespace) -> None:
@@ -107,15 +105,13 @@ def experiment(name: str, sim: wb.Simulation, chosen: argparse.Namespace) -> Non
 
 
 def main() -> None:
-    """Run the experiment in the chosen sizes, or play stored gaits again."""
-    chosen = options(__doc__, seeds=3, names=SIZES)
-    alone = biped(chosen.device)
+    """Run the experiment in a size, or play its stored gaits again."""
+    chosen = options(__doc__, seeds=3)
+    sim = biped(chosen.device, chosen.size)
     if chosen.refine:
-        refine(alone)
-        return
-    for size in chosen.names:
-        sim = refined.again(alone, refined.Refinement(cells=SIZES[size]), "dx")
-        experiment("chainqueen_biped" + "_full" * (size == "full"), sim, chosen)
+        refine(sim, chosen.size)
+    else:
+        experiment(stored_as("chainqueen_biped", chosen.size), sim, chosen)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """ChainQueen figure 11: a biped whose controller is optimised with or without stiffness, mass and Poisson's ratio.
 
-    python benchmarks/papers/chainqueen_codesign.py --seeds 5 --processes 2
+    python benchmarks/papers/chainqueen_codesign.py [--size full] [--seeds 5] [--processes 2]
 
 Two legs, each of two chambers side by side, carry a body; a perceptron observes seven clusters and drives the four
 pressures. Young's modulus, density and Poisson's ratio are fields with a value for each particle, within the paper's
@@ -18,11 +18,25 @@ from pathlib import Path
 import numpy as np
 import refined
 import torch
-from chainqueen_common import KILO, curves, film, in_processes, keep_walk, options, sized, stored_walk, wb
+from chainqueen_common import (
+    KILO,
+    SIZES,
+    curves,
+    film,
+    in_processes,
+    keep_walk,
+    options,
+    sized,
+    stored_as,
+    stored_walk,
+    wb,
+)  # fmt: skip
 from scipy.stats import t
 
-STEPS = sized(200, 4)
-"""Control intervals of 10 ms."""
+DX = 1 / 80
+"""Size of a cell at the small size [m]."""
+STEPS = {"small": sized(200, 4), "full": sized(400, 4)}
+"""Control intervals of 10 ms: the motion of the paper, of 4 s, has the full size."""
 ITERATIONS = sized(40, 2)
 FIELDS = {
     "E": ("youngs_modulus", 7 * KILO, 20 * KILO),
@@ -32,11 +46,12 @@ FIELDS = {
 """Fields, with their bounds: those of the paper, as their initial values 10, 1 and 0.3 are."""
 
 
-@functools.lru_cache(1)  # all seeds share the graphs of a simulation, which take ten seconds to record
-def biped(device: str | None) -> wb.Simulation:
-    """Simulation of the robot; pressures reach 2 in the paper's units.
+@functools.lru_cache(2)  # all seeds share the graphs of a simulation, which take ten seconds to record
+def biped(device: str | None, size: str) -> wb.Simulation:
+    """Simulation of the robot in a size; pressures reach 2 in the paper's units.
 
-    Rollouts keep all states for the gradient, which is the fastest schedule.
+    Small rollouts keep all states for the gradient, which is the fastest schedule. At full size there are 11,520
+    particles; the paper has 12,800.
     """
     box, floor = wb.shapes.Box, 0.1
     chambers = {f"chamber {k}": box((x, floor), (x + 0.05, floor + 0.1)) for k, x in enumerate((0.4, 0.45, 0.6, 0.65))}
@@ -45,8 +60,9 @@ def biped(device: str | None) -> wb.Simulation:
     pressures = [wb.actuators.Pressure(name, name, 2 * KILO) for name in chambers]
     ground = wb.floor(floor, friction=0.5, dim=2)
     scene = wb.Scene([body], pressures, [ground], gravity=(0.0, -2.0), domain=((0.0, 0.0), (2.5, 0.6)))
-    solver, schedule = wb.MPM(dx=1 / 80), wb.Checkpoints.all()
-    return wb.Simulation(scene, solver, dt=1e-2, substeps=10, device=device, checkpoints=schedule)
+    schedule = wb.Checkpoints.all() if size == "small" else wb.Checkpoints.sqrt()
+    solver, substeps = SIZES[size].solver(DX, 2), round(10 / SIZES[size].cells)
+    return wb.Simulation(scene, solver, dt=1e-2, substeps=substeps, device=device, checkpoints=schedule)
 
 
 def designed(sim: wb.Simulation, subset: tuple[str, ...]) -> tuple[dict[str, torch.Tensor], dict[str, wb.Unknown]]:
@@ -61,14 +77,14 @@ def controller(sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
     return wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=seed)
 
 
-def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
+def learn(sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
     """Learn from a seed; return the distances of all iterations [m], and the motion of the best iteration."""
     policy = controller(sim, seed)
     start = sim.center_of_mass(sim.state())[0, 0].item()
     fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
-        walk = sim.rollout(policy, STEPS, **fields)
+        walk = sim.rollout(policy, STEPS[size], **fields)
         x = walk.final.position[0, :, 0].mean()  # the mean of the particles, as in the paper
         return start - x + 0.5e-6 * walk.control.square().sum()
 
@@ -80,37 +96,39 @@ def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.nd
         progress=False,
     )
     if seed == 0 and len(subset) in (0, len(FIELDS)):
-        keep_walk(stored_name(subset), sim, policy, fields)
+        keep_walk(stored_name(subset, size), sim, policy, fields, biped("cpu", "small").model.matter.position)
     with torch.no_grad():
-        return -np.array(history.loss), sim.rollout(policy, STEPS, **fields)
+        return -np.array(history.loss), sim.rollout(policy, STEPS[size], **fields)
 
 
-def stored_name(subset: tuple[str, ...]) -> str:
+def stored_name(subset: tuple[str, ...], size: str) -> str:
     """Name of the stored gait, of control alone or with all fields."""
-    return f"chainqueen_codesign_{'designed' if subset else 'control'}"
+    return stored_as(f"chainqueen_codesign_{'designed' if subset else 'control'}", size)
 
 
-def refine(sim: wb.Simulation) -> None:
-    """Play the stored gaits again, finer."""
+def refine(sim: wb.Simulation, size: str) -> None:
+    """Play the stored gaits of a size again, finer."""
 
     def play(how: refined.Refinement, name: str) -> float:
         finer = refined.again(sim, how, "dx")
-        walk = stored_walk(name, finer, controller(finer), STEPS)
+        walk = stored_walk(name, finer, controller(finer), STEPS[size])
         return float((walk.final.position[0, :, 0] - walk.start.position[0, :, 0]).mean())
 
     subsets = (), tuple(FIELDS)
-    refined.table({named(s): functools.partial(play, name=stored_name(s)) for s in subsets}, 0.75)
+    refined.table({named(s): functools.partial(play, name=stored_name(s, size)) for s in subsets}, 0.75)
 
 
-def run(device: str | None, subset: tuple[str, ...], seed: int, out: Path | None) -> tuple[np.ndarray, float]:
+def run(
+    device: str | None, size: str, subset: tuple[str, ...], seed: int, out: Path | None
+) -> tuple[np.ndarray, float]:
     """Learn from a seed, and draw the first runs with no field and with all fields.
 
     Returns the distances of all iterations [m], and the CPU time [s].
     """
     began = time.process_time()
-    distances, motion = learn(biped(device), subset, seed)
+    distances, motion = learn(biped(device, size), size, subset, seed)
     if seed == 0 and len(subset) in (0, len(FIELDS)):
-        film(f"chainqueen_codesign_{'after' if subset else 'before'}", motion, out)
+        film(stored_as(f"chainqueen_codesign_{'after' if subset else 'before'}", size), motion, out)
     seconds = time.process_time() - began
     print(f"{named(subset)}, seed {seed}: {distances.max():.3f} m, {seconds:.0f} s", flush=True)
     return distances, seconds
@@ -132,13 +150,14 @@ def interval(values: list[float]) -> str:
 def main() -> None:
     """Print the table, and draw the figures."""
     chosen = options(__doc__, seeds=5)
-    print(biped(chosen.device).model.summary(), flush=True)
+    sim = biped(chosen.device, chosen.size)
+    print(sim.model.summary(), flush=True)
     if chosen.refine:
-        refine(biped(chosen.device))
+        refine(sim, chosen.size)
         return
     subsets = [subset for size in range(len(FIELDS) + 1) for subset in itertools.combinations(FIELDS, size)]
     jobs = list(itertools.product(subsets, range(chosen.seeds)))
-    found = in_processes(run, [(chosen.device, *job, chosen.out) for job in jobs], chosen.processes)
+    found = in_processes(run, [(chosen.device, chosen.size, *job, chosen.out) for job in jobs], chosen.processes)
     runs = {s: [d for (own, _), (d, _) in zip(jobs, found, strict=True) if own == s] for s in subsets}
     best = {subset: [float(d.max()) for d in distances] for subset, distances in runs.items()}
     alone = best[()]
@@ -149,7 +168,7 @@ def main() -> None:
         print(f"| {named(subset)} | {interval(best[subset])} | {100 * gain:+.0f} % | {interval(each)} |")
     print(f"{np.mean([seconds for _, seconds in found]):.0f} s of CPU time a run")
     few = [s for s in subsets if len(s) != 2]
-    curves("chainqueen_codesign", {named(s): runs[s] for s in few}, "distance [m]")
+    curves(stored_as("chainqueen_codesign", chosen.size), {named(s): runs[s] for s in few}, "distance [m]")
 
 
 if __name__ == "__main__":

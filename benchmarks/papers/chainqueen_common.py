@@ -6,6 +6,7 @@ so that a modulus of 1 is 1 kPa. The ratios E / (rho g L) and E / (rho L^2 / T^2
 """
 
 import argparse
+import dataclasses
 import itertools
 import multiprocessing
 import sys
@@ -34,17 +35,44 @@ KILO = 1000.0
 """Density [kg/m^3] and modulus [Pa] of one unit of the paper."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """How finely matter is divided.
+
+    Attributes:
+        cells: Factor of the size of cells.
+        per_axis: Number of particles per cell and axis.
+    """
+
+    cells: float = 1.0
+    per_axis: int = 2
+
+    def solver(self, dx: float, dim: int) -> wb.MPM:
+        """The solver for cells that have the size `dx` [m] in a small experiment."""
+        return wb.MPM(dx=self.cells * dx, particles_per_cell=self.per_axis**dim)
+
+
+SIZES = {"small": Size(), "full": Size(0.5, 3)}
+"""Sizes of an experiment: the small one is for one core, and the full one has about as many particles as the paper."""
+
+
 def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.Namespace:
-    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--out``, ``--refine``, some of `names`."""
+    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--size``, ``--out``, ``--refine``, names."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
         parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
     parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
     parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
+    parser.add_argument("--size", choices=SIZES, default="small", help="number of particles (%(default)s)")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     refined.option(parser)
     return parser.parse_args()
+
+
+def stored_as(name: str, size: str) -> str:
+    """Name of a result and its figures in a size; the small size has the name alone."""
+    return name if size == "small" else f"{name}_{size}"
 
 
 def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) -> list[T]:
@@ -100,21 +128,61 @@ def film(
 
 
 def keep_found(
-    name: str, sim: wb.Simulation, fields: Mapping[str, torch.Tensor], **values: torch.Tensor | np.ndarray
+    name: str,
+    sim: wb.Simulation,
+    fields: Mapping[str, torch.Tensor],
+    places: np.ndarray | None = None,
+    **values: torch.Tensor | np.ndarray,
 ) -> None:
-    """Store values that were found, and the fields of the matter that were found with them."""
-    refined.keep(name, position=sim.model.matter.position, **values, **{f"field.{key}": v for key, v in fields.items()})
+    """Store values that were found, and the fields of the matter that were found with them.
+
+    Args:
+        name: Name of the file.
+        sim: The simulation with which they were found.
+        fields: The fields by name, each with a value for each particle.
+        places: Points at which the fields are stored, each with the mean of the particles that are nearest to it [m],
+            shape (n, dim); None for the particles. Files of 100,000 particles would be large.
+        values: The values by name.
+    """
+    position = sim.model.matter.position
+    if places is not None:
+        fields = {key: nearest_mean(field, position, places) for key, field in fields.items()}
+    where = {"position": position if places is None else places} if fields else {}
+    refined.keep(name, **where, **values, **{f"field.{key}": v for key, v in fields.items()})
+
+
+def nearest_mean(field: torch.Tensor, position: np.ndarray, places: np.ndarray) -> torch.Tensor:
+    """Mean at each of `places`, shape (m, dim), of the particles at `position`, shape (n, dim), nearest to it.
+
+    Raises:
+        ValueError: No particle is nearest to one of the places.
+    """
+    nearest = torch.as_tensor(cKDTree(places).query(position)[1], device=field.device)
+    count = torch.bincount(nearest, minlength=len(places))
+    if not count.all():
+        raise ValueError(f"places must be no finer than the particles: {int((count == 0).sum())} have none")
+    total = field.new_zeros((*field.shape[:-1], len(places))).index_add_(-1, nearest, field.detach())
+    return total / count
 
 
 def stored_fields(stored: Mapping[str, torch.Tensor], sim: wb.Simulation) -> dict[str, torch.Tensor]:
     """Stored fields on the matter of a simulation: each particle has the values of the one that was nearest at rest."""
+    fields = {key.partition(".")[2]: v for key, v in stored.items() if key.startswith("field.")}
+    if not fields:
+        return {}
     nearest = cKDTree(stored["position"].numpy()).query(sim.model.matter.position)[1]
-    return {key.partition(".")[2]: v[..., nearest] for key, v in stored.items() if key.startswith("field.")}
+    return {key: v[..., nearest] for key, v in fields.items()}
 
 
-def keep_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, fields: Mapping[str, torch.Tensor]) -> None:
-    """Store a controller and the fields of the matter that were found with it."""
-    keep_found(name, sim, fields, **{f"policy.{key}": value for key, value in policy.state_dict().items()})
+def keep_walk(
+    name: str,
+    sim: wb.Simulation,
+    policy: torch.nn.Module,
+    fields: Mapping[str, torch.Tensor],
+    places: np.ndarray | None = None,
+) -> None:
+    """Store a controller and the fields of the matter that were found with it, as `keep_found` does."""
+    keep_found(name, sim, fields, places, **{f"policy.{key}": value for key, value in policy.state_dict().items()})
 
 
 def load_controller(stored: Mapping[str, torch.Tensor], policy: torch.nn.Module) -> None:

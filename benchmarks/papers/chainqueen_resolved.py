@@ -98,7 +98,7 @@ def walker(name: str, robot: Walker, device: str | None, **search: Any) -> Gait:
 GAITS: dict[str, Callable[[str | None], Gait]] = {
     "biped": biped,
     "flat": lambda device: walker(
-        "flat", TERRAINS["flat"], device, lr=4e-3, iterations=sized(12, 1), decay=0.93,
+        "flat", TERRAINS["small"]["flat"], device, lr=4e-3, iterations=sized(12, 1), decay=0.93,
         learnt=(*GRIDS, refined.Refinement(steps=2)),
     ),
 }  # fmt: skip

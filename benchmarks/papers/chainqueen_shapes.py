@@ -1,6 +1,6 @@
 """ChainQueen section 5.2, figures 7 and 9: robots from files learn to walk: a silhouette in 2D and a mesh in 3D.
 
-    python benchmarks/papers/chainqueen_shapes.py [rhino] [lizard] [--seeds 5] [--processes 2]
+    python benchmarks/papers/chainqueen_shapes.py [rhino] [lizard] [--size full] [--seeds 5] [--processes 2]
 
 The script draws a rhinoceros to a PNG file and writes the surface of a lizard to an STL file;
 `wb.shapes.load_silhouette` and `wb.shapes.load_mesh` read the robots from these files. The rhinoceros has two chambers
@@ -22,7 +22,20 @@ import numpy as np
 import refined
 import torch
 from chainqueen_codesign import interval
-from chainqueen_common import KILO, curves, film, in_processes, keep_walk, options, sized, stored_walk, wb
+from chainqueen_common import (
+    KILO,
+    SIZES,
+    Size,
+    curves,
+    film,
+    in_processes,
+    keep_walk,
+    options,
+    sized,
+    stored_as,
+    stored_walk,
+    wb,
+)  # fmt: skip
 
 from warpbots.contact import sampled_surface
 
@@ -56,7 +69,7 @@ class Walker:
 
     Attributes:
         scene: Function that makes the scene; its region "robot" is the robot, and all its actuators are pressures.
-        dx: Size of a cell of MPM [m].
+        dx: Size of a cell of MPM at the small size [m].
         dt: Length of a control interval [s].
         steps: Number of control intervals.
         length: Length of the robot along x [m].
@@ -64,6 +77,7 @@ class Walker:
         lr: Learning rate of Adam in the first iteration.
         decay: Factor by which the learning rate is multiplied after each iteration.
         iterations: Number of iterations of Adam.
+        size: How finely the matter is divided.
     """
 
     scene: Callable[[], wb.Scene]
@@ -75,6 +89,7 @@ class Walker:
     lr: float
     decay: float
     iterations: int
+    size: Size = SIZES["small"]
 
     def controller(self, sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
         """The perceptron that drives the pressures."""
@@ -83,9 +98,10 @@ class Walker:
 
 @functools.lru_cache(1)  # all seeds share the graphs of a simulation, which take ten seconds to record
 def simulation(walker: Walker, device: str | None) -> wb.Simulation:
-    """Simulation of a robot by MPM; rollouts keep all states for the gradient, which is the fastest schedule."""
-    schedule = wb.Checkpoints.all()
-    return wb.Simulation(walker.scene(), wb.MPM(dx=walker.dx), walker.dt, device=device, checkpoints=schedule)
+    """Simulation of a robot by MPM; small rollouts keep all states for the gradient, which is the fastest schedule."""
+    scene, schedule = walker.scene(), wb.Checkpoints.all() if walker.size == SIZES["small"] else wb.Checkpoints.sqrt()
+    solver = walker.size.solver(walker.dx, scene.dim)
+    return wb.Simulation(scene, solver, walker.dt, device=device, checkpoints=schedule)
 
 
 def rhino() -> wb.Scene:
@@ -141,6 +157,14 @@ WALKERS = {
     "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(60, 1)),
     "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
 }
+ROBOTS = {
+    "small": WALKERS,
+    "full": {
+        "rhino": dataclasses.replace(WALKERS["rhino"], size=SIZES["full"]),
+        "lizard": dataclasses.replace(WALKERS["lizard"], size=Size(0.5)),
+    },
+}
+"""The robots by size: 20,000 and 22,084 particles in the paper, about 17,600 and 24,700 at full size."""
 
 
 def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
@@ -199,19 +223,20 @@ def play(how: refined.Refinement, walker: Walker, name: str, device: str | None)
     return distance(sim, stored_walk(name, sim, walker.controller(sim), walker.steps)).item()
 
 
-def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namespace) -> None:
-    """Let all walkers learn from all seeds, print the table, and draw the curves to a file; or refine stored gaits."""
+def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: argparse.Namespace) -> None:
+    """Let all walkers of a size learn from all seeds, print the table, and draw the curves to a file; or refine."""
+    walkers = robots[chosen.size]
     if chosen.refine:
         plays = {}
         for name in chosen.names:
             again = functools.partial(play, walker=walkers[name], device=chosen.device)
-            plays[name] = functools.partial(again, name=f"chainqueen_{name}")
-            if name in RESOLVED:
+            plays[name] = functools.partial(again, name=f"chainqueen_{stored_as(name, chosen.size)}")
+            if name in RESOLVED and chosen.size == "small":
                 plays[f"{name}, for several grids"] = functools.partial(again, name=f"chainqueen_{name}_grids")
         refined.table(plays, 0.75)
         return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
-    work = [(walkers[name], name, chosen.device, seed, chosen.out) for name, seed in jobs]
+    work = [(walkers[name], stored_as(name, chosen.size), chosen.device, seed, chosen.out) for name, seed in jobs]
     found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))
     print("| walker | before [m] | after [m] | after [body lengths] | after, seed by seed [m] | CPU s a run |")
     print("|---|---|---|---|---|---|")
@@ -223,12 +248,12 @@ def experiment(file: str, walkers: Mapping[str, Walker], chosen: argparse.Namesp
         each = ", ".join(f"{d:.3f}" for d in after)
         cells = [interval(before), interval(after), interval(lengths), each, f"{np.mean(seconds):.0f}"]
         print("| " + " | ".join((name, *cells)) + " |")
-    curves(file, runs, "distance [m]")
+    curves(stored_as(file, chosen.size), runs, "distance [m]")
 
 
 def main() -> None:
     """Print the table, and draw the figures."""
-    experiment("chainqueen_shapes", WALKERS, options(__doc__, seeds=5, names=WALKERS))
+    experiment("chainqueen_shapes", ROBOTS, options(__doc__, seeds=5, names=WALKERS))
 
 
 if __name__ == "__main__":

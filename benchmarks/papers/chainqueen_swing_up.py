@@ -1,14 +1,14 @@
 """ChainQueen section 5.3.1: an arm swings up to a goal and stops there with the least effort, without or with design.
 
-    python benchmarks/papers/chainqueen_swing_up.py [end] [arm]
+    python benchmarks/papers/chainqueen_swing_up.py [end] [arm] [--size full]
 
 An arm of 0.2 x 0.2 x 0.6 hangs from a ceiling; it has two links, each of four chambers in a square above a passive
 block. A table of pressures must bring the last block to its goal after two seconds. There the block must have no
 velocity ("end"), or in addition the mean squared velocity of all particles must be small ("arm"). The effort, which is
-the sum of the squares of all signals, is minimised by SLSQP from an arm at rest. E is 300 or 400, or a field with a
-value for each particle between 150 and 400, which begins at 300. The result printed in the paper is an effort below
-75 % of the effort of the fixed arm. Size, chambers and goal are those of the arm in the code that was published before
-the paper. Writes ``chainqueen_swing_up_*.png`` beside this file.
+the sum of the squares of all signals, is minimised by SLSQP from an arm at rest. E is 300 or 400, or a field between
+150 and 400, with a value for each particle of the small size, which begins at 300. The result printed in the paper is
+an effort below 75 % of the effort of the fixed arm. Size, chambers and goal are those of the arm in the code that was
+published before the paper. Writes ``chainqueen_swing_up_*.png`` beside this file.
 """
 
 import os
@@ -23,11 +23,13 @@ from collections.abc import Sequence
 import numpy as np
 import refined
 import torch
-from chainqueen_common import HERE, KILO, film, keep_found, options, sized, stored_fields, wb
+from chainqueen_common import HERE, KILO, SIZES, film, keep_found, options, sized, stored_as, stored_fields, wb
+from scipy.spatial import cKDTree
 
 WIDTH, LINK = 0.2, 0.3
 """Width of the arm, and length of a link: chambers of 0.2 and a block of 0.1."""
 DX = WIDTH / 3
+"""Size of a cell at the small size [m]."""
 GOAL = (0.15, 0.15, -0.4)
 """Of the centre of the last block, which hangs at (0, 0, -0.55)."""
 STEPS, HOLD = sized((200, 5), (4, 2))
@@ -46,8 +48,8 @@ FILMED = {"E = 300": "fixed", "designed": "designed"}
 """Arms with a film strip, and the end of its name."""
 
 
-def arm(device: str | None) -> wb.Simulation:
-    """The arm; g = 2, nu = 0.3 and density 1 in the paper's units."""
+def arm(device: str | None, size: str) -> wb.Simulation:
+    """The arm in a size, of 648 or 17,496 particles; g = 2, nu = 0.3 and density 1 in the paper's units."""
     box, half = wb.shapes.Box, 0.5 * WIDTH
     chambers = {}
     for link, i, j in itertools.product((0, 1), repeat=3):
@@ -60,11 +62,15 @@ def arm(device: str | None) -> wb.Simulation:
         [body], [wb.actuators.Pressure(name, name, PRESSURE) for name in chambers], constraints=[wb.Constraint("root")],
         gravity=(0.0, 0.0, -2.0), domain=((-0.6, -0.6, -0.8), (0.6, 0.6, 0.2)),
     )  # fmt: skip
-    return wb.Simulation(scene, wb.MPM(dx=DX), dt=1e-2, substeps=None, device=device)
+    return wb.Simulation(scene, SIZES[size].solver(DX, 3), dt=1e-2, substeps=None, device=device)
 
 
 class Experiment:
-    """An arm and the unknowns: a table of signals, and a field of Young's modulus E."""
+    """An arm and the unknowns: a table of signals, and a field of Young's modulus E.
+
+    E has a value for each particle of the small arm, which finer particles near it share: SLSQP keeps a dense matrix of
+    all unknowns.
+    """
 
     def __init__(self, sim: wb.Simulation, modulus: float, designed: bool, rest: bool):
         """Begin without actuation and with a uniform `modulus` [Pa].
@@ -72,12 +78,18 @@ class Experiment:
         If `designed`, E is an unknown; if `rest`, the velocity of all particles is bounded.
         """
         self.sim, self.rest = sim, rest
-        self.table = torch.zeros(STEPS // HOLD, sim.channels, requires_grad=True)
-        self.E = torch.full_like(sim.parameter("youngs_modulus"), modulus).requires_grad_(designed)
+        fine, coarse = sim.parameter("youngs_modulus"), arm("cpu", "small").model.matter.position
+        self.near = torch.as_tensor(cKDTree(coarse).query(sim.model.matter.position)[1], device=fine.device)
+        self.table = torch.zeros(STEPS // HOLD, sim.channels, device=fine.device, requires_grad=True)
+        self.E = fine.new_full((*fine.shape[:-1], len(coarse)), modulus).requires_grad_(designed)
+
+    def field(self) -> torch.Tensor:
+        """E of every particle [Pa]."""
+        return self.E[..., self.near]
 
     def motion(self) -> wb.Trajectory:
         """Simulate the motion of the arm from rest."""
-        return self.sim.rollout(self.table.repeat_interleave(HOLD, dim=0), STEPS, youngs_modulus=self.E)
+        return self.sim.rollout(self.table.repeat_interleave(HOLD, dim=0), STEPS, youngs_modulus=self.field())
 
     def errors(self, motion: wb.Trajectory) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Errors at the end of a motion.
@@ -87,7 +99,7 @@ class Experiment:
         """
         end, state = self.sim.region("end"), motion.final
         velocity = state.velocity[0]
-        position = state.position[0, end].mean(dim=0) - torch.tensor(GOAL)
+        position = state.position[0, end].mean(dim=0) - torch.tensor(GOAL).to(velocity)
         return position, velocity[end].mean(dim=0), velocity.square().sum(dim=-1).mean().sqrt()
 
     def outcome(self) -> wb.Outcome:
@@ -107,25 +119,25 @@ class Experiment:
         )  # fmt: skip
 
 
-def stored_name(task: str, arm: str) -> str:
+def stored_name(task: str, arm: str, size: str) -> str:
     """Name of the controls and of the field of E that were found for an arm."""
-    return f"chainqueen_swing_up_{task}_{arm.replace(' = ', '')}"
+    return stored_as(f"chainqueen_swing_up_{task}_{arm.replace(' = ', '')}", size)
 
 
-def refine(sim: wb.Simulation, tasks: Sequence[str]) -> None:
+def refine(sim: wb.Simulation, size: str, tasks: Sequence[str]) -> None:
     """Play the stored swings again, finer; the measure is how much nearer to the goal the last block is than at rest.
 
     The other errors are printed as well, as they have no share.
     """
 
     def play(how: refined.Refinement, task: str, name: str) -> float:
-        finer, stored = refined.again(sim, how, "dx"), refined.kept(stored_name(task, name))
+        finer, stored = refined.again(sim, how, "dx"), refined.kept(stored_name(task, name, size))
         experiment = Experiment(finer, STIFF, False, task == "arm")
         experiment.table = stored["table"][: STEPS // HOLD]
-        experiment.E = stored_fields(stored, finer)["youngs_modulus"]
+        experiment.E, experiment.near = stored_fields(stored, finer)["youngs_modulus"], slice(None)
         swing = experiment.motion()
         position, velocity, speed = (error.norm().item() for error in experiment.errors(swing))
-        rest = (swing.start.position[0, finer.region("end")].mean(dim=0) - torch.tensor(GOAL)).norm().item()
+        rest = (swing.start.position[0, finer.region("end")].mean(dim=0).cpu() - torch.tensor(GOAL)).norm().item()
         print(
             f"    {task} at rest, {name}, {how}: {position:.1e} m, {velocity:.1e} m/s, mean squared velocity of all "
             f"{speed**2:.1e}",
@@ -158,9 +170,9 @@ def draw(name: str, histories: dict[str, wb.optimize.History]) -> None:
 def main() -> None:
     """Print the tables, and draw the figures."""
     chosen = options(__doc__, names=ITERATIONS)
-    sim = arm(chosen.device)
+    sim = arm(chosen.device, chosen.size)
     if chosen.refine:
-        refine(sim, chosen.names)
+        refine(sim, chosen.size, chosen.names)
         return
     print(sim.model.summary(), f"{sim.substeps} substeps", flush=True)
     for task in chosen.names:
@@ -173,7 +185,9 @@ def main() -> None:
             began, experiment = time.perf_counter(), Experiment(sim, modulus, designed, task == "arm")
             found = histories[name] = experiment.learn(ITERATIONS[task])
             seconds = time.perf_counter() - began
-            keep_found(stored_name(task, name), sim, {"youngs_modulus": experiment.E}, table=experiment.table)
+            field = {"youngs_modulus": experiment.field()}
+            places = arm("cpu", "small").model.matter.position
+            keep_found(stored_name(task, name, chosen.size), sim, field, places, table=experiment.table)
             with torch.no_grad():
                 motion = experiment.motion()
             position, velocity, speed = (error.norm().item() for error in experiment.errors(motion))
@@ -187,8 +201,9 @@ def main() -> None:
                 flush=True,
             )
             if name in FILMED:
-                film(f"chainqueen_swing_up_{task}_{FILMED[name]}", motion, chosen.out, goal=GOAL)
-        draw(f"chainqueen_swing_up_{task}", histories)
+                strip = stored_as(f"chainqueen_swing_up_{task}_{FILMED[name]}", chosen.size)
+                film(strip, motion, chosen.out, goal=GOAL)
+        draw(stored_as(f"chainqueen_swing_up_{task}", chosen.size), histories)
 
 
 if __name__ == "__main__":

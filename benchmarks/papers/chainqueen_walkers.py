@@ -1,6 +1,6 @@
 """ChainQueen section 5.3.2: walkers on four, six and eight legs, whose matter is optimised with their control.
 
-    python benchmarks/papers/chainqueen_walkers.py [quadruped] [hexapod] [octoped] [--seeds 3] [--processes 2]
+    python benchmarks/papers/chainqueen_walkers.py [quadruped] [hexapod] [octoped] [--size full] [--seeds 3]
 
 Legs of 0.1 x 0.1 x 0.1, each of four chambers side by side, stand under both sides of a slab; a perceptron observes the
 centre of mass and a clock, and drives the pressure of every chamber. The controller is optimised by itself, and
@@ -21,10 +21,26 @@ import numpy as np
 import refined
 import torch
 from chainqueen_codesign import FIELDS, designed, interval
-from chainqueen_common import KILO, curves, film, in_processes, keep_walk, options, sized, stored_walk, wb
+from chainqueen_common import (
+    KILO,
+    SIZES,
+    curves,
+    film,
+    in_processes,
+    keep_walk,
+    options,
+    sized,
+    stored_as,
+    stored_walk,
+    wb,
+)  # fmt: skip
 
 LEGS = {"quadruped": 4, "hexapod": 6, "octoped": 8}
 LEG = 0.1
+DX = LEG / 3
+"""Size of a cell at the small size [m]."""
+SUBSTEPS = {"small": 5, "full": 12}
+"""Solver steps per control interval: at most 0.74 and 0.61 of the stability bound of the stiffest matter allowed."""
 DT = 0.02
 STEPS = sized(150, 3)
 """Control intervals: 3 s, as in the paper."""
@@ -56,6 +72,11 @@ def scene(legs: int) -> wb.Scene:
 def simulation(legs: int, solver: Any, device: str | None, substeps: int | None = None) -> wb.Simulation:
     """Simulation of the walker by a solver."""
     return wb.Simulation(scene(legs), solver, DT, substeps, device=device)
+
+
+def walker(robot: str, size: str, device: str | None) -> wb.Simulation:
+    """Simulation of a robot by MPM in a size; at full size 90 to 122 % of the paper's numbers of particles."""
+    return simulation(LEGS[robot], SIZES[size].solver(DX, 3), device, SUBSTEPS[size])
 
 
 def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
@@ -94,16 +115,17 @@ def play(policy: wb.controllers.MLP, legs: int, device: str | None) -> dict[str,
 
 
 def run(
-    device: str | None, robot: str, subset: tuple[str, ...], seed: int, out: Path | None
+    device: str | None, size: str, robot: str, subset: tuple[str, ...], seed: int, out: Path | None
 ) -> tuple[np.ndarray, dict[str, float], float]:
     """Learn from a seed; return the distances of all iterations and under the other solvers [m], and the time [s]."""
-    sim, began = simulation(LEGS[robot], wb.MPM(dx=LEG / 3.0), device), time.perf_counter()
+    sim, began = walker(robot, size, device), time.perf_counter()
     distances, policy, fields = learn(sim, subset, seed)
     seconds = time.perf_counter() - began
     if seed == 0:
-        keep_walk(stored_name(robot, subset), sim, policy, fields)
+        places = walker(robot, "small", "cpu").model.matter.position
+        keep_walk(stored_name(robot, subset, size), sim, policy, fields, places)
         with torch.no_grad():
-            film(stored_name(robot, subset), sim.rollout(policy, STEPS, **fields), out)
+            film(stored_name(robot, subset, size), sim.rollout(policy, STEPS, **fields), out)
     others = {} if subset else play(policy, LEGS[robot], device)
     text = "".join(f", {name} {d:.3f} m" for name, d in others.items())
     print(
@@ -113,18 +135,18 @@ def run(
     return distances, others, seconds
 
 
-def stored_name(robot: str, subset: tuple[str, ...]) -> str:
+def stored_name(robot: str, subset: tuple[str, ...], size: str) -> str:
     """Name of a gait and of its film strip."""
-    return f"chainqueen_{robot}_{'designed' if subset else 'control'}"
+    return stored_as(f"chainqueen_{robot}_{'designed' if subset else 'control'}", size)
 
 
-def refine(robots: list[str], subsets: list[tuple[str, ...]], device: str | None) -> None:
+def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device: str | None) -> None:
     """Play the stored gaits again, finer."""
 
     def play(how: refined.Refinement, robot: str, subset: tuple[str, ...]) -> float:
-        finer = refined.again(simulation(LEGS[robot], wb.MPM(dx=LEG / 3.0), device), how, "dx")
+        finer = refined.again(walker(robot, size, device), how, "dx")
         policy = wb.controllers.MLP(finer, clock=CLOCK)
-        return float(distance(finer, stored_walk(stored_name(robot, subset), finer, policy, STEPS)))
+        return float(distance(finer, stored_walk(stored_name(robot, subset, size), finer, policy, STEPS)))
 
     plays = {
         f"{robot}{', designed' * bool(s)}": functools.partial(play, robot=robot, subset=s)
@@ -138,12 +160,11 @@ def main() -> None:
     chosen = options(__doc__, seeds=3, names=LEGS)
     subsets = [(), tuple(FIELDS)]
     if chosen.refine:
-        refine(chosen.names, subsets, chosen.device)
+        refine(chosen.names, subsets, chosen.size, chosen.device)
         return
     jobs = list(itertools.product(chosen.names, subsets, range(chosen.seeds)))
-    found = dict(
-        zip(jobs, in_processes(run, [(chosen.device, *j, chosen.out) for j in jobs], chosen.processes), strict=True)
-    )
+    work = [(chosen.device, chosen.size, *job, chosen.out) for job in jobs]
+    found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))
     runs = {}
     print("| walker | control [m] | control and matter [m] | gain, seed by seed | springs | projective dynamics |")
     print("|---|---|---|---|---|---|")
@@ -159,7 +180,7 @@ def main() -> None:
         print("| " + " | ".join((robot, *cells)) + " |")
         runs |= {f"{robot}{', designed' * bool(s)}": [d for d, _, _ in of[s]] for s in subsets}
     print(f"{math.ceil(max(seconds for _, _, seconds in found.values()))} s a run at most")
-    curves("chainqueen_walkers", runs, "distance [m]")
+    curves(stored_as("chainqueen_walkers", chosen.size), runs, "distance [m]")
 
 
 if __name__ == "__main__":
