@@ -57,7 +57,8 @@ class Articulated:
         integrator: ``"sdirk2"`` (second order, two stages; Alexander 1977) or ``"bdf1"`` (implicit Euler, first order,
             at half the cost; contact never gains energy). None for ``"sdirk2"``, and beside masses and springs
             (`Coupled`) for ``"bdf1"``.
-        tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad].
+        tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad]. Where soft
+            bodies press on rigid bodies (`Coupled`), a stage goes on until rounding errors end it.
         max_iterations: Largest number of iterations of Newton's method in a stage.
         samples: Number of samples along the longest edge of a solid without a closed form, such as a mesh.
         rounding: Radius with which edges of boxes and rims of cylinders are rounded where contact points of other
