@@ -14,12 +14,12 @@ HELD = [wb.Constraint("all")]
 SOLVERS = {"masses": wb.MassSpring(0.1), "particles": wb.MPM(0.1)}
 
 
-def thrown(matter: str, integrator: str) -> wb.Simulation:
+def thrown(matter: str, integrator: str, **options) -> wb.Simulation:
     """A ball that touches the pad, flies down and to a side, and spins, so that it slides over several points."""
     ball = wb.RigidBody("ball", S.Sphere((0, 0, 0), 0.3), 20.0, position=(0.19, 0.17, 0.475), friction=0.1)
     joint = wb.Joint("free", "free", None, "ball", start_velocity=(4.0, 3.0, -2.0, 1.0, -2.0, 3.0))
     scene = wb.Scene([PAD, ball], joints=[joint], constraints=HELD, domain=((-0.5,) * 3, (1.1,) * 3), gravity=(0, 0, 0))
-    return wb.Simulation(scene, wb.Coupled(SOLVERS[matter], wb.Articulated(integrator)), STEP, 1)
+    return wb.Simulation(scene, wb.Coupled(SOLVERS[matter], wb.Articulated(integrator, **options)), STEP, 1)
 
 
 @pytest.mark.verification(float32=False)
@@ -57,4 +57,15 @@ def test_a_body_at_rest_on_held_masses_keeps_its_place_at_every_ratio_of_masses(
     sim = wb.Simulation(wb.Scene([PAD, block], constraints=HELD), wb.Coupled(SOLVERS["masses"]), STEP, 1)
     end = sim.rollout(None, 20).final
     assert -end.qd[0, 2].item() < 1e-5 * 9.81 * STEP
-    assert sim.sense(end, torch.zeros(1, 0)).matter_force[0, 0, 2].item() == pytest.approx(27.0 * ratio * 9.81, rel=1e-4)
+    assert sim.sense(end, torch.zeros(1, 0)).matter_force[0, 0, 2].item() == pytest.approx(
+        27.0 * ratio * 9.81, rel=1e-4
+    )
+
+
+def test_a_step_that_does_not_converge_advises_no_softer_contacts_where_only_matter_touches():
+    """One correction is not enough for a ball that hits matter."""
+    sim = thrown("masses", "bdf1", max_iterations=1)
+    with pytest.raises(
+        wb.SimulationError, match=r"after 1 iterations .* use a shorter step \(this one has 0\.002 s\)$"
+    ):
+        sim.rollout(None, 1)

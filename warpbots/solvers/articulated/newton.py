@@ -228,7 +228,7 @@ def solve_stage(
             if solved == 1 and hardness == _ONE:
                 near = 1
             ends = int(0)
-            if near == 1 and (size <= enough or small > _ZERO and size >= small or iterations == options.limit):
+            if near == 1 and (size <= enough or (small > _ZERO and size >= small) or iterations == options.limit):
                 ends = 1
             if ends == 0 or pressed == 0:
                 displace(stage, work, _ONE, w, n, lane, lanes)

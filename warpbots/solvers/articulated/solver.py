@@ -194,10 +194,10 @@ class Articulated:
         self._place_obstacles(model, state)
         inside = deepest(model, state, w)
         remedy = f"; {inside}: start or move it outside, or remove that contact" if inside else ""
+        softer = ", or softer or less viscous contacts" if model.scene.laws else ""
         return (
             f"{fast}Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
-            f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s), or softer or less viscous "
-            f"contacts"
+            f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s){softer}"
         )
 
     def step(

@@ -100,9 +100,7 @@ def _workspace(
     )
 
 
-def _moving_mass(
-    scene: Scene, soft: MPMModel | MassSpringModel, rigid: ArticulatedModel, bound: BoundPoints
-) -> float:
+def _moving_mass(scene: Scene, soft: MPMModel | MassSpringModel, rigid: ArticulatedModel, bound: BoundPoints) -> float:
     """Mass of the rigid bodies that can move, with the points that are bound to them [kg]."""
     moves = ~immovable(scene)
     points = np.isin(bound.of, np.flatnonzero(moves))

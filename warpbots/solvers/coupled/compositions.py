@@ -94,7 +94,8 @@ def _sense_springs(solver: MassSpring, model, state, control, readings_out, exch
 _COMPOSITIONS = {
     MPM: CoupledMatter(
         name=COUPLED, points=_particles,
-        state=MPMBodiesState, readings=MPMBodiesReadings, arrays=lambda soft, moving: GridArrays(soft), exchange=GridExchange,
+        state=MPMBodiesState, readings=MPMBodiesReadings, exchange=GridExchange,
+        arrays=lambda soft, moving: GridArrays(soft),
         integrator="sdirk2",
         refuse=lambda solver: None,
         soft_pairs="soft bodies stick together where they meet in a cell",
