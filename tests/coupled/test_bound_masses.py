@@ -255,6 +255,10 @@ def test_what_cannot_be_bound_is_refused_with_place_and_remedy():
     with pytest.raises(wb.SceneError, match=r"RigidBody 'pin': it reaches into SoftBody 'bar', but 0 masses .* three that "
                        r"are not in line; move it further inside by a spacing of 0\.02 m, make it thicker, use"):  # fmt: skip
         simulation([BAR, thin])
+    bars = wb.SoftBody("bars", S.Truss([(-0.11, 0, 0), (0.11, 0, 0)], [(0, 1)], 0.01), wb.Material(1e6))
+    with pytest.raises(wb.SceneError, match=r"'pin': .* none of the masses at the ends of the bars of its Truss is inside or on "
+                       r"the body; move one of its joints inside, or the body out$"):  # fmt: skip
+        simulation([bars, dataclasses.replace(thin, position=(0, 0, 0))])
     held = dataclasses.replace(BAR, regions={"end": S.Box((-0.11, -0.03, -0.03), (-0.09, 0.03, 0.03))})
     with pytest.raises(wb.SceneError, match=r"Constraint 'clamp': it holds mass \d+ of 'bar' at \[-0\.1, .*\] m, which is bound "
                        r"to RigidBody 'left'; keep the region out of the rigid body, or hold the body by a Joint"):  # fmt: skip

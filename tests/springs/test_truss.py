@@ -117,5 +117,16 @@ def test_faults(joints, bars, radius, text):
 
 def test_a_truss_in_two_pieces_is_refused():
     loose = Truss([[0, 0], [1, 0], [0, 1], [1, 1]], [[0, 1], [2, 3]], 0.01)
-    with pytest.raises(SceneError, match="'truss': its lattice is in 2 pieces"):
+    with pytest.raises(
+        SceneError, match="'truss': its lattice is in 2 pieces that no spring joins; join them by bars, or"
+    ):
         MassSpring(1.0).build(scene(loose))
+
+
+def test_a_region_between_the_joints_is_refused_with_a_remedy_that_helps():
+    """The spacing has no effect on a truss; shorter bars have."""
+    middle = {"middle": Box((0.2, 0.3), (0.3, 0.5))}
+    with pytest.raises(SceneError, match=r"selects 0 of 2 masses; .* or divide its bars into shorter ones$"):
+        MassSpring(1.0).build(scene(PAIR, **middle))
+    halves = Truss([[0.1, 0.2], [0.25, 0.4], [0.4, 0.6]], [[0, 1], [1, 2]], 0.01)
+    assert MassSpring(1.0).build(scene(halves, **middle)).lattice.regions["middle"].sum() == 1

@@ -31,6 +31,7 @@ from warpbots.solvers.articulated.step_arrays import Links, StepArrays
 __all__ = [
     "impulse_kernel",
     "differentiate_exchange",
+    "is_pressed",
     "point_gradients_kernel",
     "sum_exchange",
     "touches_matter",
@@ -179,6 +180,21 @@ def touches_matter(work: StepArrays, k: int):
     if work.exchange.capacity > 0:
         touched = wp.min(1, work.exchange.count[k])
     return touched
+
+
+@wp.func
+def is_pressed(robot: RobotArrays, work: StepArrays, w: int):
+    """1 if points of matter that are not bound touch bodies of a world, else 0."""
+    pressed = int(0)
+    if work.exchange.capacity > 0:
+        end = (w + 1) * robot.tree.bodies - 1
+        i = work.exchange.first[w * robot.tree.bodies]
+        last = work.exchange.first[end] + work.exchange.count[end]
+        while i < last and pressed == 0:
+            if work.exchange.condition[i] != _STICKY:
+                pressed = 1
+            i += 1
+    return pressed
 
 
 @wp.func

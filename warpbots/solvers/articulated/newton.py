@@ -7,6 +7,12 @@ then the residual has a kink, and the next correction uses the Jacobian beyond t
 correction is below the tolerance; this correction is still added, so that the remaining error is of the order of the
 square of the correction.
 
+The adjoint uses the Jacobian of the last iteration, which is one correction away from the solution. Where points of
+matter press on bodies, their impulses are their masses times small differences of velocities, so that a correction
+within the tolerance can change impulses, and with them this Jacobian, by many times the inertia of a body. There the
+iteration goes on until a correction is below 1e-8 of the tolerance, or is not smaller than the one before because of
+rounding errors, and this correction is not added.
+
 Contacts stick within a range of sliding speeds whose width is inversely proportional to the viscosity. Corrections can
 jump across a narrow range again and again, and so they do where points of matter are far heavier than the body. An
 iteration that takes too long restarts with contacts a hundred, ten thousand, ... times less viscous and points as many
@@ -18,6 +24,7 @@ solution of the original equations.
 import warp as wp
 
 from warpbots.solvers.articulated.cloud_contact import bound_group
+from warpbots.solvers.articulated.exchange import is_pressed
 from warpbots.solvers.articulated.implicit_integrators import (
     BDF1,
     SDIRK2,
@@ -48,6 +55,7 @@ wp.set_module_options(
 
 _ZERO, _ONE, _HALF = (wp.constant(scalar(c)) for c in (0.0, 1.0, 0.5))
 _LEAST = wp.constant(scalar(1e-4))  # share of a correction below which any trial point is accepted
+_SHARP = wp.constant(scalar(1e-8))  # share of the tolerance below which a stage with pressing matter has converged
 _LITTLE = wp.constant(scalar(1e-3))  # least relative decrease of the residual, per share of the correction
 _PATIENCE = wp.constant(40)  # iterations after which the viscosity is changed
 _SOFTER, _SOFTEST = wp.constant(scalar(1e-2)), wp.constant(scalar(1e-7))  # factor of a restart, and the least
@@ -189,6 +197,9 @@ def solve_stage(
     reached = scalar(0.0)  # hardness of the solution in `work.good`
     before = scalar(0.0)
     share = scalar(0.0)  # share of the last correction at the trial point; 0 without one
+    pressed = is_pressed(robot, work, w)
+    enough = wp.where(pressed == 1, _SHARP * options.tolerance, options.tolerance)
+    small = scalar(0.0)  # size of the last correction if it was below the tolerance at the true hardness, else 0
     if lane == 0:
         work.pairs.hardness[w] = hardness
     for i in range(lane, n, lanes):
@@ -210,19 +221,28 @@ def solve_stage(
             correct(work, factors, w, n, lane, lanes)
             before = weigh(work, w, n)
             size = measure(work, w, n)
-            displace(stage, work, _ONE, w, n, lane, lanes)
+            solved = int(0)
+            if size >= _ZERO and size <= options.tolerance:
+                solved = 1
+            near = int(0)
+            if solved == 1 and hardness == _ONE:
+                near = 1
+            ends = int(0)
+            if near == 1 and (size <= enough or (small > _ZERO and size >= small) or iterations == options.limit):
+                ends = 1
+            if ends == 0 or pressed == 0:
+                displace(stage, work, _ONE, w, n, lane, lanes)
             if lane == 0:
                 report.correction[w] = size
                 report.iterations[w] = iterations
             share = scalar(1.0)
-            solved = int(0)
-            if size >= _ZERO and size <= options.tolerance:
-                solved = 1
-            if solved == 1 and hardness == _ONE:
+            if ends == 1:
                 found = 1
                 iterating = 0
             elif iterations == options.limit:
                 iterating = 0
+            elif near == 1:
+                share = scalar(0.0)  # the residual may be as small as its rounding errors, and grow
             elif solved == 1 or size < _ZERO or tries == _PATIENCE:
                 if solved == 1:
                     reached = hardness
@@ -244,6 +264,7 @@ def solve_stage(
                 sync()
                 tries = 0
                 share = scalar(0.0)
+            small = wp.where(near == 1, size, _ZERO)
     if lane == 0:
         work.pairs.hardness[w] = _ONE
     sync()

@@ -57,7 +57,8 @@ class Articulated:
         integrator: ``"sdirk2"`` (second order, two stages; Alexander 1977) or ``"bdf1"`` (implicit Euler, first order,
             at half the cost; contact never gains energy). None for ``"sdirk2"``, and beside masses and springs
             (`Coupled`) for ``"bdf1"``.
-        tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad].
+        tolerance: Size of a correction of Newton's method below which a stage has converged [m or rad]. Where soft
+            bodies press on rigid bodies (`Coupled`), a stage goes on until rounding errors end it.
         max_iterations: Largest number of iterations of Newton's method in a stage.
         samples: Number of samples along the longest edge of a solid without a closed form, such as a mesh.
         rounding: Radius with which edges of boxes and rims of cylinders are rounded where contact points of other
@@ -193,10 +194,10 @@ class Articulated:
         self._place_obstacles(model, state)
         inside = deepest(model, state, w)
         remedy = f"; {inside}: start or move it outside, or remove that contact" if inside else ""
+        softer = ", or softer or less viscous contacts" if model.scene.laws else ""
         return (
             f"{fast}Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
-            f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s), or softer or less viscous "
-            f"contacts"
+            f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s){softer}"
         )
 
     def step(

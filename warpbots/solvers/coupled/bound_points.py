@@ -148,6 +148,11 @@ def _refuse_barely_bound(scene: Scene, k: int, s: int, held: np.ndarray, size: f
     spread = np.linalg.svd(held - held.mean(axis=0), compute_uv=False) if len(held) >= 3 else np.zeros(3)
     if spread[1] > _IN_LINE * spread[0] or (len(held) and bars_of(soft.shape) is not None):
         return
+    if bars_of(soft.shape) is not None:
+        raise SceneError(
+            f"RigidBody {body.name!r}: it reaches into SoftBody {soft.name!r}, but none of the masses at the ends of "
+            f"the bars of its Truss is inside or on the body; move one of its joints inside, or the body out"
+        )
     raise SceneError(
         f"RigidBody {body.name!r}: it reaches into SoftBody {soft.name!r}, but {len(held)} masses of this body are "
         f"inside or on it, and to bind it takes three that are not in line; move it further inside by a {cell} of "

@@ -25,7 +25,7 @@ from warpbots.solvers.mass_spring import MassSpring
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mpm import MPM
 from warpbots.solvers.mpm.model import MPMModel
-from warpbots.solvers.scene_parts import EMBEDDED, IN_MATTER, lacking, remedy
+from warpbots.solvers.scene_parts import EMBEDDED, IN_MATTER, immovable, lacking, remedy
 
 __all__ = ["build"]
 
@@ -64,13 +64,13 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
         body_friction=tiled(friction, worlds, device, real), solids=solids,
         boxes=body_boxes(scene.rigid, points.size, device), points=points, bound=bound,
         exchanges=ExchangeWorkspace(rigid, worlds * len(soft.matter)),
-        workspace=_workspace(scene, composition, soft, rigid, bodies.state(rigid, requires_grad=True)),
+        workspace=_workspace(scene, composition, soft, rigid, bound, bodies.state(rigid, requires_grad=True)),
     )  # fmt: skip
 
 
 def _workspace(
     scene: Scene, composition: CoupledMatter, soft: MPMModel | MassSpringModel, rigid: ArticulatedModel,
-    measured: ArticulatedState,
+    bound: BoundPoints, measured: ArticulatedState,
 ) -> CoupledWorkspace:  # fmt: skip
     worlds, drives, device = rigid.worlds, rigid.frames.drives, rigid.device
     channels = [np.array(c, dtype=int) for c in (matter_channels(scene), robot_channels(scene))]
@@ -96,8 +96,16 @@ def _workspace(
         unused_travel=zeros((worlds, drives), scalar, True),
         stopped=zeros((worlds,), int),
         measured_state=measured,
-        matter=composition.arrays(soft),
+        matter=composition.arrays(soft, _moving_mass(scene, soft, rigid, bound)),
     )
+
+
+def _moving_mass(scene: Scene, soft: MPMModel | MassSpringModel, rigid: ArticulatedModel, bound: BoundPoints) -> float:
+    """Mass of the rigid bodies that can move, with the points that are bound to them [kg]."""
+    moves = ~immovable(scene)
+    points = np.isin(bound.of, np.flatnonzero(moves))
+    own = soft.matter.density * soft.matter.volume
+    return float(rigid.mass.numpy()[0, moves].sum() + own[points].sum())
 
 
 def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> None:

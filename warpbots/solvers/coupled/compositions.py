@@ -31,7 +31,7 @@ class CoupledMatter:
         points: Function (solver, model): the points of matter in words and numbers.
         state: Class of the states of matter and rigid bodies.
         readings: Class of the readings.
-        arrays: Class of the arrays for the exchange, made from the model of the matter.
+        arrays: Function (model of the matter, mass of the rigid bodies that can move): the arrays for the exchange.
         exchange: Class of the exchange in one step, made from the step of the bodies and the state of the matter.
         integrator: Integrator of the bodies if the user chooses none.
         refuse: Function of the solver that raises an error for options which the exchange does not take.
@@ -50,7 +50,7 @@ class CoupledMatter:
     points: Callable[..., MatterPoints]
     state: type
     readings: type
-    arrays: type
+    arrays: Callable[..., GridArrays | MassArrays]
     exchange: type
     integrator: str
     refuse: Callable[[object], None]
@@ -94,7 +94,8 @@ def _sense_springs(solver: MassSpring, model, state, control, readings_out, exch
 _COMPOSITIONS = {
     MPM: CoupledMatter(
         name=COUPLED, points=_particles,
-        state=MPMBodiesState, readings=MPMBodiesReadings, arrays=GridArrays, exchange=GridExchange,
+        state=MPMBodiesState, readings=MPMBodiesReadings, exchange=GridExchange,
+        arrays=lambda soft, moving: GridArrays(soft),
         integrator="sdirk2",
         refuse=lambda solver: None,
         soft_pairs="soft bodies stick together where they meet in a cell",

@@ -10,12 +10,16 @@ from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mpm.model import MPMModel
 
-__all__ = ["FIXED", "HELD", "GridArrays", "MassArrays"]
+__all__ = ["BEARING", "FIXED", "HELD", "GridArrays", "MassArrays"]
 
 FIXED = 1e8
-"""Effective mass of a mass that a constraint fixes [its mass]; a body at rest on such masses stays where it is.
+"""Largest effective mass of a mass that a constraint fixes [its mass]."""
 
-Impulses, and their gradients, are this mass times a small difference of velocities (docs/design/coupling.md).
+BEARING = 1e6
+"""Largest effective mass of a mass that a constraint fixes [mass of all rigid bodies that move].
+
+A body at rest on such masses moves into them with a millionth of the velocity that it would gain in a step. A larger
+factor costs digits: impulses are this mass times a small difference of velocities (docs/design/coupling.md).
 """
 
 HELD = 1e4
@@ -63,9 +67,16 @@ class MassArrays:
             vector.
     """
 
-    def __init__(self, soft: MassSpringModel):
+    def __init__(self, soft: MassSpringModel, moving: float):
+        """Allocate the arrays.
+
+        Args:
+            soft: Model of the matter.
+            moving: Mass of all rigid bodies that can move, with the points that are bound to them [kg].
+        """
         count, device = soft.worlds * len(soft.matter), soft.device
         fixed = soft.freedom.numpy() == FREEDOMS.index("fixed")
+        bearing = np.clip(BEARING * moving / soft.mass.numpy()[0], 1.0, FIXED)
         self.radius = wp.zeros(count, dtype=scalar, device=device)
-        self.weight = device_array(np.where(fixed, FIXED, 1.0), device, scalar)
+        self.weight = device_array(np.where(fixed, bearing, 1.0), device, scalar)
         self.moved_adj, self.surface_adj = (wp.zeros(count, dtype=vec3, device=device) for _ in range(2))

@@ -51,7 +51,7 @@ class GridExchange:
         self._find_radii()
         self.bodies.find(self.matter.motion.x, work.radius)
         self._find_free_nodes(gathered)
-        inputs = [*self._weighted, self.matter.motion, scalar(self.bodies.dt), exchange.row, exchange.distance]
+        inputs = [*self._grid, work.weight, self.matter.motion, scalar(self.bodies.dt), exchange.row, exchange.distance]
         self._launch(gather_points_kernel, [*inputs, work.nodes], [exchange.points, exchange.share])
         self.bodies.advance()
         self._add_impulses(gathered, -1.0)
@@ -64,19 +64,19 @@ class GridExchange:
         """Adjoint of `apply`; `momentum_adj` is changed in place."""
         exchange, work, soft = self.bodies.exchange, self._work, self._soft
         motion_adj, gradients, h = self.matter.motion_adj, exchange.gradients, scalar(self.bodies.dt)
-        self._launch(adj_scatter_impulses_kernel, [*self._points[1:], momentum_adj], [exchange.impulse_adj])
+        self._launch(adj_scatter_impulses_kernel, [soft.geometry, *self._points, momentum_adj], [exchange.impulse_adj])
         self.bodies.adj_advance()
         self._add_impulses(gathered, 1.0)  # the velocities without bodies are needed again
         self._find_free_nodes(gathered)
         self._add_impulses(gathered, -1.0)
         clear(soft, gathered.active, work.nodes_adj)
-        inputs = [*self._weighted, *self._points[2:], exchange.share, exchange.impulse, work.nodes, momentum_adj]
+        inputs = [*self._grid, work.weight, *self._points, exchange.share, exchange.impulse, work.nodes, momentum_adj]
         outputs = [motion_adj, soft.material_adj, work.nodes_adj, gradients.place]
         self._launch(adj_gather_points_kernel, [*inputs, gradients], outputs)
         inputs = [*self._free, gathered.active, gathered.momentum, work.nodes]
         launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
         outputs = [motion_adj, soft.material_adj, gradients.place]
-        self._launch(adj_scatter_mass_kernel, [*self._points, work.nodes_adj], outputs)
+        self._launch(adj_scatter_mass_kernel, [*self._grid, *self._points, work.nodes_adj], outputs)
         inputs = [soft.material, h, exchange.row, exchange.points, exchange.distance, gradients]
         self._launch(adj_surface_kernel, inputs, [work.distance_adj, gradients.normal, soft.material_adj])
         self.bodies.adj_find(self.matter.motion.x, work.distance_adj, gradients.place)
@@ -92,18 +92,19 @@ class GridExchange:
             )  # fmt: skip
 
     def _find_radii(self) -> None:
-        launch(radius_kernel, self._work.radius.size, self._matter, [self._work.radius], self._soft.device)
+        inputs, outputs = [*self._grid, self.matter.motion], [self._work.radius]
+        launch(radius_kernel, self._work.radius.size, inputs, outputs, self._soft.device)
 
     def _find_free_nodes(self, gathered: Gathered) -> None:
         """Write the velocity without bodies, and the share of matter that touches, of the nodes near bodies."""
         soft, nodes = self._soft, self._work.nodes
         clear(soft, gathered.active, nodes)
-        self._launch(scatter_mass_kernel, self._points, [nodes])
+        self._launch(scatter_mass_kernel, [*self._grid, *self._points], [nodes])
         inputs = [*self._free, gathered.active, gathered.momentum]
         launch(free_nodes_kernel, grid_threads(soft), inputs, [nodes], soft.device)
 
     def _add_impulses(self, gathered: Gathered, factor: float) -> None:
-        inputs = [*self._points[1:], self.bodies.exchange.impulse, scalar(factor)]
+        inputs = [self._soft.geometry, *self._points, self.bodies.exchange.impulse, scalar(factor)]
         self._launch(scatter_impulses_kernel, inputs, [gathered.momentum])
 
     @property
@@ -115,16 +116,12 @@ class GridExchange:
         return self.bodies.model.workspace.matter
 
     @property
-    def _matter(self) -> list:
-        return [self._soft.material, self._soft.geometry, self.matter.motion]
-
-    @property
-    def _weighted(self) -> list:
-        return [*self._matter[:2], self._work.weight]
+    def _grid(self) -> list:
+        return [self._soft.material, self._soft.geometry]
 
     @property
     def _points(self) -> list:
-        return [*self._matter, self.bodies.exchange.row, self.bodies.exchange.points]
+        return [self.matter.motion, self.bodies.exchange.row, self.bodies.exchange.points]
 
     @property
     def _free(self) -> list:

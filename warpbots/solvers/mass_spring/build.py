@@ -41,6 +41,7 @@ from warpbots.solvers.mass_spring.lattice import (
     LatticeConstants,
     assemble,
     attached,
+    finer,
     scattered_cells,
     truss_cells,
     voxel_cells,
@@ -219,9 +220,10 @@ def _refuse_pieces(scene: Scene, lattice: Lattice) -> None:
     for k, body in enumerate(scene.bodies):
         pieces = np.unique(piece[lattice.body == k])
         if len(pieces) > 1:
+            join = finer(body) if bars_of(body.shape) is None else "join them by bars"
             raise SceneError(
-                f"SoftBody {body.name!r}: its lattice is in {len(pieces)} pieces that no spring joins; use a smaller "
-                f"MassSpring(spacing=...), or make each piece a body of its own"
+                f"SoftBody {body.name!r}: its lattice is in {len(pieces)} pieces that no spring joins; {join}, or make "
+                f"each piece a body of its own"
             )
 
 

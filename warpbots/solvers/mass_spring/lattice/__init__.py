@@ -4,7 +4,7 @@ from warpbots.solvers.mass_spring.lattice.assembly import Lattice, LatticeConsta
 from warpbots.solvers.mass_spring.lattice.lattice_cells import POISSONS_RATIO, SHEAR, Cells
 from warpbots.solvers.mass_spring.lattice.merged_masses import attached
 from warpbots.solvers.mass_spring.lattice.scattered import scattered_cells
-from warpbots.solvers.mass_spring.lattice.truss_bars import truss_cells
+from warpbots.solvers.mass_spring.lattice.truss_bars import finer, truss_cells
 from warpbots.solvers.mass_spring.lattice.voxel import voxel_cells
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "LatticeConstants",
     "assemble",
     "attached",
+    "finer",
     "scattered_cells",
     "truss_cells",
     "voxel_cells",

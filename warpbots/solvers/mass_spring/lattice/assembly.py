@@ -13,6 +13,7 @@ from warpbots.scene import Scene, SceneError, SoftBody
 from warpbots.solvers.array_fields import Array
 from warpbots.solvers.mass_spring.actuation import signals_of
 from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells, eigenstrain
+from warpbots.solvers.mass_spring.lattice.truss_bars import finer
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.matter import Matter, materials_at, refuse_empty, regions_at, together
 from warpbots.solvers.parameters import YOUNGS_MODULUS
@@ -139,7 +140,7 @@ def assemble(scene: Scene, cells: list[Cells], damping: float = 0.0) -> Lattice:
 
 
 def _of_body(scene: Scene, body: SoftBody, cells: Cells, damping: float) -> tuple[dict, dict]:
-    remedy = "use a smaller MassSpring(spacing=...)"
+    remedy = finer(body)
     if not len(cells.volume):
         lower, upper = body.shape.bounds
         raise SceneError(
@@ -241,7 +242,7 @@ def _driven(
         if not inside.any():
             raise SceneError(
                 f"{type(actuator).__name__} {actuator.name!r}: its region {actuator.region!r} in SoftBody "
-                f"{body.name!r} holds no cell of the lattice; make it larger or use a smaller MassSpring(spacing=...)"
+                f"{body.name!r} holds no cell of the lattice; make it larger or {finer(body)}"
             )
         stress, strain = rest_strain(actuator, n.shape[-1])
         stressed = bool(stress.any())

@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 from warpbots.scene import Attachment, Scene, SceneError
 from warpbots.solvers.mass_spring.lattice.assembly import Lattice
+from warpbots.solvers.mass_spring.lattice.truss_bars import finer
 from warpbots.solvers.matter import Matter
 
 __all__ = ["attached"]
@@ -40,7 +41,7 @@ def attached(scene: Scene, lattice: Lattice) -> Lattice:
 def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) -> np.ndarray:
     """Index of the mass of the body `name` that is nearest to each point of the attachment, shape (n_points,)."""
     body = [b.name for b in scene.bodies].index(name)
-    own = np.flatnonzero(lattice.body == body)
+    own, remedy = np.flatnonzero(lattice.body == body), finer(scene.bodies[body])
     inside = lattice.body[lattice.ends[:, 0]] == body
     distance, nearest = cKDTree(lattice.position[own]).query(attachment.points)
     far = int(distance.argmax())
@@ -48,12 +49,12 @@ def _nearest(scene: Scene, lattice: Lattice, attachment: Attachment, name: str) 
     if distance[far] > reach:
         raise SceneError(
             f"Attachment {attachment.name!r}: the nearest mass of {name!r} is {distance[far]:.3g} m from its point "
-            f"{list(attachment.points[far])}; put the point into both bodies, or use a smaller MassSpring(spacing=...)"
+            f"{list(attachment.points[far])}; put the point into both bodies, or {remedy}"
         )
     if len(np.unique(nearest)) < len(nearest):
         raise SceneError(
             f"Attachment {attachment.name!r}: two of its points have the same nearest mass of {name!r}; move them "
-            f"apart, or use a smaller MassSpring(spacing=...)"
+            f"apart, or {remedy}"
         )
     return own[nearest]
 
@@ -71,7 +72,7 @@ def _refuse_collapse(scene: Scene, lattice: Lattice, attachment: Attachment, bec
         raise SceneError(
             f"Attachment {attachment.name!r}: with earlier attachments it merges the masses of "
             f"{scene.bodies[body].name!r} at {lattice.position[i].tolist()} and {lattice.position[j].tolist()} m; move "
-            f"its points apart from theirs, or use a smaller MassSpring(spacing=...)"
+            f"its points apart from theirs, or {finer(scene.bodies[body])}"
         )
 
 

@@ -1,15 +1,22 @@
-"""Lattices of trusses: each bar of a truss becomes a cell with two corners and one spring."""
+"""Lattices of trusses: each bar of a truss becomes a cell with two corners and one spring, whatever the spacing is."""
 
 import numpy as np
 
-from warpbots.scene import Truss
+from warpbots.scene import SoftBody, Truss, bars_of
 from warpbots.scene.memory_limit import refuse_excess
 from warpbots.solvers.mass_spring.lattice.lattice_cells import Cells
 
-__all__ = ["truss_cells"]
+__all__ = ["finer", "truss_cells"]
 
 _PIECE = 300.0
 """Memory of a piece [bytes]."""
+
+
+def finer(body: SoftBody) -> str:
+    """The remedy for too few masses in a body, in words: a truss has masses at the ends of its bars only."""
+    if bars_of(body.shape) is not None:
+        return "divide its bars into shorter ones"
+    return "use a smaller MassSpring(spacing=...)"
 
 
 def truss_cells(shape: Truss) -> Cells:
