@@ -136,7 +136,9 @@ def test_a_limit_of_iterations_and_a_callback_end_a_fit():
             lambda: torch.stack([10 * (p[1] - p[0] ** 2), 1 - p[0]]), p, noise=1.0, **options, **QUIET
         )
 
-    with pytest.warns(wb.optimize.OptimizeWarning, match="has not converged after 4 iterations, so that its covariance"):
+    with pytest.warns(
+        wb.optimize.OptimizeWarning, match="has not converged after 4 iterations, so that its covariance"
+    ):
         limited = fitted(iterations=3)
     assert str(limited).endswith("\nnot converged: iteration limit")
     assert limited.history.reason == "iteration limit" and len(limited.history.loss) == 4

@@ -48,7 +48,9 @@ def test_fit_finds_the_minimum_with_any_optimiser(optimizer, options, iterations
 
 def test_fit_leaves_the_best_parameters_not_the_last():
     p = torch.tensor([0.5], requires_grad=True)
-    with pytest.warns(wb.optimize.OptimizeWarning, match="minimize: no iteration is better than the start, with a loss"):
+    with pytest.warns(
+        wb.optimize.OptimizeWarning, match="minimize: no iteration is better than the start, with a loss"
+    ):
         history = wb.fit([p], lambda: (p**2).sum(), torch.optim.SGD, lr=3.0, iterations=3, progress=False)  # diverges
     assert history.best == 0
     assert p.item() == 0.5

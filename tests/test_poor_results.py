@@ -19,11 +19,15 @@ def bounded_by_one(penalty, **options):
 
 
 def test_a_search_that_went_on_outside_the_constraints_says_so_and_the_remedy_helps():
-    with pytest.warns(OptimizeWarning, match="the result is iteration .* of 100, .* later iterations have a sm") as said:
+    with pytest.warns(
+        OptimizeWarning, match="the result is iteration .* of 100, .* later iterations have a sm"
+    ) as said:
         x, history = bounded_by_one(0.1)
     assert x.item() < 1.0 and history.violation[-1] > 1.0 and history.best < 30
     assert history.doubt in str(said[0].message) and history.doubt in str(history)
-    assert str(history).startswith(f"iteration {history.best} of 100 is the best: loss {history.loss[history.best]:.5g}")
+    assert str(history).startswith(
+        f"iteration {history.best} of 100 is the best: loss {history.loss[history.best]:.5g}"
+    )
     assert "a larger penalty of the AugmentedLagrangian" in history.doubt
     x, history = bounded_by_one(20.0)
     assert x.item() == pytest.approx(1.0, abs=0.02) and history.doubt == ""
@@ -40,15 +44,19 @@ def test_doubts_do_not_depend_on_units_and_origin_of_the_loss(scale, shift):
 
     walker = [-0.26, -0.27, *[-0.5 - 0.01 * k for k in range(10)]]
     assert "the result is iteration 1 of 11" in doubt(walker, [0.0, 0.0] + 10 * [0.02])
-    assert "violate a constraint by 0.02 to 0.02, and allowed_violation is 0.001" in doubt(walker, [0.0, 0.0] + 10 * [0.02])
+    assert "violate a constraint by 0.02 to 0.02, and allowed_violation is 0.001" in doubt(
+        walker, [0.0, 0.0] + 10 * [0.02]
+    )
     assert "the result is iteration 2 of 11" in doubt(walker, [0.0, 0.0, 0.0] + 9 * [0.02], window=1)
     assert doubt(walker, 12 * [0.0]) == "", "all fulfil it"
     assert doubt(walker, [0.0, 0.0] + 5 * [0.02] + 5 * [0.0]) == "", "it came back"
-    assert doubt(walker, 11 * [0.0] + [0.02]) == "", "one violates it"
+    assert doubt([*walker[:-1], -9.0], 11 * [0.0] + [0.02]) == "", "one violates it"
     around = [5.0, 1.0, *[0.96 if k % 2 else 1.1 for k in range(20)]]
     assert doubt(around, [0.0, 0.0] + 10 * [0.0, 0.01]) == "", "iterates about the bound"
     assert doubt([16.0, 17.05, *10 * [17.01]], [3.0, 0.0] + 10 * [0.01]) == "", "a start outside has a smaller loss"
-    assert "no iteration fulfils all constraints: the smallest violation is 0.02, in iteration 11" in doubt(walker, 12 * [0.02])
+    assert "no iteration fulfils all constraints: the smallest violation is 0.02, in iteration 11" in doubt(
+        walker, 12 * [0.02]
+    )
     assert "no iteration is better than the start" in doubt([1.0, 2.0, 1.0], 3 * [0.0])
     assert "no iteration is better than the mean of the first 2" in doubt([9.0, 1.0, 9.5, 8.0], 4 * [0.0], window=2)
     assert doubt([1.0, 2.0], 2 * [0.0], reason="converged") == ""
@@ -66,8 +74,8 @@ def test_a_search_that_found_nothing_says_so():
     with pytest.warns(OptimizeWarning, match=r"no iteration is better than the start, with a loss of -5, after 5 iter"):
         wb.minimize(lambda: uphill(x), x, wb.methods.Torch(lr=0.1), iterations=5, **QUIET)
     assert x.tolist() == [1.0, 2.0]
+    x, unknown, outcome = hock_schittkowski_71()
     with pytest.warns(OptimizeWarning, match="no iteration fulfils all constraints: the smallest violation is"):
-        x, unknown, outcome = hock_schittkowski_71()
         wb.minimize(outcome, unknown, wb.methods.SciPy("SLSQP"), iterations=1, **QUIET)
     x = leaf(1e-7)
     assert wb.minimize(lambda: x.square().sum(), x, wb.methods.SciPy("L-BFGS-B"), **QUIET).reason == "converged"
@@ -81,12 +89,16 @@ def test_a_search_over_candidates_is_silent_about_its_runs_and_judges_their_best
     def searched(bound):
         def problem(start):
             x = leaf(start)
-            return lambda: wb.Outcome((x - 3.0).square().sum(), {}, {"bound": bound - x.sum()}), wb.Unknown(x, -5.0, 5.0)
+            return lambda: wb.Outcome((x - 3.0).square().sum(), {}, {"bound": bound - x.sum()}), wb.Unknown(
+                x, -5.0, 5.0
+            )
 
         return wb.search({"a": 0.0, "b": 1.0}, problem, wb.methods.SciPy("SLSQP"), episodes=30, **QUIET)
 
     assert searched(4.0).doubt == ""
-    with pytest.warns(OptimizeWarning, match="search: no candidate fulfils all constraints: the smallest .* is 1, by '"):
+    with pytest.warns(
+        OptimizeWarning, match="search: no candidate fulfils all constraints: the smallest .* is 1, by '"
+    ):
         searched(6.0)
 
 
@@ -160,6 +172,7 @@ def test_a_method_turns_back_from_a_gradient_that_fails(method):
     assert x.tolist() == pytest.approx([3.0, 3.0], abs=1e-2)
     assert history.failures[-1] > 0 and history.episodes[-1] == len(calls)
     assert history.doubt == "" and max(history.loss) < 20.0
+    assert method == "starts" or len(set(history.loss)) == len(history.loss), "what is replayed is not noted again"
 
 
 @pytest.mark.filterwarnings("ignore:delta_grad")
@@ -183,6 +196,20 @@ def test_a_search_with_a_gradient_that_failed_is_resumed_at_the_same_bits(method
         assert (twice.loss, twice.failures, twice.episodes) == (once.loss, once.failures, once.episodes)
 
 
+def test_an_end_without_a_smaller_loss_names_the_trials_that_failed():
+    """Every step fails: the line search ends at the start, and says so; that of SLSQP cannot end there."""
+    with pytest.warns(OptimizeWarning, match="no iteration is better than the start"):
+        x, calls, history = brittle(wb.methods.SciPy("L-BFGS-B"), edge=0.5)
+    many = len(calls)
+    assert history.reason == "line search failed" and x.tolist() == [0.0, 0.5]
+    assert history.message.endswith(
+        f"; {history.failures[-1]} of {many} rollouts failed, the last one for this reason: its gradient: the adjoint of a step "
+        f"did not converge"
+    )
+    with pytest.raises(wb.optimize.RolloutError, match="its gradient: the adjoint of a step did not converge"):
+        brittle(wb.methods.SciPy("SLSQP"), edge=0.5)
+
+
 @pytest.mark.parametrize("method", [wb.methods.SciPy("SLSQP"), wb.methods.Torch(lr=0.1)], ids=["SLSQP", "Adam"])
 def test_a_first_gradient_that_fails_ends_the_search(method):
     with pytest.raises(wb.optimize.RolloutError, match=r"rollout 1 of the search.*adjoint of a step did not converge"):
@@ -192,9 +219,14 @@ def test_a_first_gradient_that_fails_ends_the_search(method):
 def test_starts_that_have_not_run_are_named():
     x = leaf(-1.0, 0.5)
     starts = wb.methods.MultiStart(wb.methods.Torch(lr=0.01), 4)
-    with pytest.warns(OptimizeWarning, match="limit of 15 episodes ended the search in start 1 of 0 to 3, so that 2 st"):
+    with pytest.warns(
+        OptimizeWarning, match="limit of 15 episodes ended the search in start 1 of 0 to 3, so that 2 st"
+    ):
         history = wb.minimize(lambda: rosenbrock(x), x, starts, iterations=40, episodes=15, **QUIET)
-    assert history.message == "start 0: iteration limit (all iterations are done); start 1: episode limit (all episodes are spent)"
+    assert (
+        history.message
+        == "start 0: iteration limit (all iterations are done); start 1: episode limit (all episodes are spent)"
+    )
     with warnings.catch_warnings(action="error"):
         wb.minimize(lambda: rosenbrock(x), x, starts, iterations=40, episodes=40, **QUIET)
 

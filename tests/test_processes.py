@@ -27,6 +27,7 @@ def found(tmp_path_factory):
     return [json.loads((folder / f"{rank}.json").read_text()) | {"folder": folder} for rank in (0, 1)]
 
 
+@pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # too short on purpose
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_ends_as_in_one_process(found, name):
     x, loss, episodes = solve(name, DATA)

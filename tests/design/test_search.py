@@ -147,7 +147,9 @@ def test_a_candidate_that_fails_later_keeps_what_it_has_found():
 
 
 def test_nothing_that_works_is_said():
-    with pytest.warns(wb.optimize.OptimizeWarning, match="search: no candidate has a loss; that of 'valley 0' failed: "):
+    with pytest.warns(
+        wb.optimize.OptimizeWarning, match="search: no candidate has a loss; that of 'valley 0' failed: "
+    ):
         history = run(Valleys([("first", d) for d in range(8)]), METHODS["Adam"]())
     assert history.reason == "nothing goes on" and history.episodes == 8
     with pytest.raises(ValueError, match="no candidate has a loss, see the messages"):

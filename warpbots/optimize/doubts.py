@@ -18,6 +18,10 @@ _CONSTRAINTS = (
 class OptimizeWarning(UserWarning):
     """The result of a search may be poor. The message says why, and what can be done."""
 
+    def __init__(self, message: str):
+        """Create the warning; `message` says why the result may be poor, and what can be done."""
+        super().__init__(message)
+
 
 def doubt_of_iterations(
     loss: Sequence[float], violation: Sequence[float], first: int, best: int, allowed: float, stays: bool
@@ -59,4 +63,3 @@ def doubt_of_iterations(
             f"loss of {loss[first]:.5g}, after {len(loss) - 1} iterations; {_STEPS}"
         )
     return ""
-

@@ -58,9 +58,10 @@ def minimize(
     generator cannot be compared; set `window` above 1 for such a loss. If a run that has already ended is resumed, no
     rollout is made, unless the run ended at the limit of iterations and `iterations` is now larger.
 
-    A rollout or its gradient may fail during the search, because the unknowns have changed too much. SLSQP, trust-constr and L-BFGS-B
-    then take a smaller step, CMA-ES ranks the rollout last, and `warpbots.methods.MultiStart` goes on with the next
-    start. `History.failures` counts failed rollouts, and `History.reason` says why the search ended.
+    A rollout or its gradient may fail during the search, because the unknowns have changed too much. SLSQP,
+    trust-constr and L-BFGS-B then take a smaller step, CMA-ES ranks the rollout last, and `warpbots.methods.MultiStart`
+    goes on with the next start. `History.failures` counts failed rollouts, and `History.reason` says why the search
+    ended.
 
     The result is the iteration `History.best`. If the result may be poor, an `OptimizeWarning` says why and what can be
     done: see `History.doubt`.

@@ -31,6 +31,7 @@ class Recorded:
         inequality: Values of the inequality constraints, shape (n_inequality,), float64.
         jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
             if the gradients were not requested.
+        fault: Why the rollout or its gradient failed; empty if it did not.
     """
 
     point: torch.Tensor
@@ -38,6 +39,7 @@ class Recorded:
     equality: torch.Tensor
     inequality: torch.Tensor
     jacobian: torch.Tensor | None = None
+    fault: str = ""
 
     @property
     def failed(self) -> bool:
@@ -59,9 +61,9 @@ class RecordedEvaluations:
     loss has changed, an error is raised.
 
     If a rollout after the first one fails, it is recorded with an infinite loss, so that the method can take a smaller
-    step. If only its derivatives fail, a method that has accepted the trial already cannot take a smaller step any more.
-    The rollout is then recorded as failed, too, and the method begins again: with the evaluations replayed, it arrives
-    at the same trial, and now sees that the trial has failed.
+    step. If only its derivatives fail, a method that has already accepted the trial cannot take a smaller step any
+    more. The rollout is then recorded as failed, too, and the method begins again: with the evaluations replayed, it
+    arrives at the same trial, and now sees that the trial has failed.
 
     Attributes:
         iteration: Number of recorded iterations.
@@ -82,7 +84,6 @@ class RecordedEvaluations:
         self._repeats = False  # whether the last one to replay is evaluated again
         self._known = 0  # iterations that are in the history already
         self._random: list[dict[str, Any]] | None = None  # of each process, before the last evaluation
-        self._fault: RolloutError | None = None  # of the last evaluation
         self._live: Evaluation | None = None  # the last evaluation with its graph
 
     def note(self, run: Progress, here: Recorded) -> None:
@@ -149,10 +150,17 @@ class RecordedEvaluations:
         ):
             last = self._next(z)
         if derivatives and last.failed:
-            raise self._fault or self._problem.failed("it also failed before the run was stopped", self.iteration)
+            raise self._problem.failed(last.fault, self.iteration)
         if derivatives and last.jacobian is None:
             self._differentiate(last)
         return last
+
+    @property
+    def faults(self) -> str:
+        """How many rollouts failed, and why the last of them did, as the end of a sentence; empty if none failed."""
+        failed = [each.fault for each in self._past if each.failed]
+        many = f"{len(failed)} of {len(self._past)} rollouts failed"
+        return f"; {many}, the last one for this reason: {failed[-1]}" if failed else ""
 
     def rewind(self) -> None:
         """Prepare to replay all evaluations, without a rollout, for a method that begins again."""
@@ -198,9 +206,6 @@ class RecordedEvaluations:
         if replayed is not None:
             self._problem.lost_worlds = lost
             self._problem.compare()
-            if replayed.failed:  # perhaps only its derivatives
-                self._past[-1] = replayed
-                self._problem.failures = self._before[1] + sum(each.failed for each in self._past)
         return self._past[-1]
 
     def _differentiate(self, here: Recorded) -> None:
@@ -211,25 +216,24 @@ class RecordedEvaluations:
             if len(self._past) == 1:
                 raise
             self._problem.failures += 1
-            self._fault = self._problem.failed(f"its gradient failed: {error}", self.iteration)
-            self._past[-1] = _failed(here.point, here)
+            self._past[-1] = _failed(here.point, here, f"its gradient: {error}")
             raise GradientFailed from error
         finally:
             self._live = None  # the graph is freed
 
     def _evaluated(self, z: torch.Tensor) -> Recorded:
-        self._live = self._fault = None
+        self._live = None
         try:
             with torch.set_grad_enabled(self._derivatives):
                 now = self._live = self._problem.evaluate(self.iteration)
         except RolloutError as fault:
             if not self._past:
                 raise
-            self._fault = fault
-            return _failed(z, self._past[0])
+            return _failed(z, self._past[0], str(fault.__cause__ or fault))
         return Recorded(z, now.value, now.equality.detach().double().cpu(), now.inequality.detach().double().cpu())
 
 
-def _failed(point: torch.Tensor, like: Recorded) -> Recorded:
-    """Record of a failed evaluation at `point`, with constraints of the shapes of `like`."""
-    return Recorded(point, math.inf, torch.zeros_like(like.equality), torch.zeros_like(like.inequality))
+def _failed(point: torch.Tensor, like: Recorded, fault: str) -> Recorded:
+    """Record of an evaluation at `point` that failed because of `fault`, with constraints of the shapes of `like`."""
+    none = torch.zeros_like(like.equality), torch.zeros_like(like.inequality)
+    return Recorded(point, math.inf, *none, fault=fault)

@@ -19,9 +19,10 @@ _CONVERGED = {"tolfun", "tolfunhist", "tolfunrel", "tolx"}  # changes of loss or
 class CMA:
     """The evolution strategy CMA-ES of the package ``cma``, for comparison with methods that use gradients.
 
-    An iteration is a generation; the history has the smallest loss of each generation; of a generation that the limit
-    of episodes ended, only if it is the smallest of all. The method respects bounds, but it takes no constraints. A rollout that fails is ranked behind all
-    other rollouts of its generation; if all rollouts of a generation fail, the search ends.
+    An iteration is a generation; the history has the smallest loss of each generation. If the limit of episodes ends a
+    generation, its smallest loss counts if it is the smallest of all. The method respects bounds, but it takes no
+    constraints. A rollout that fails is ranked behind all other rollouts of its generation; if all rollouts of a
+    generation fail, the search ends.
     """
 
     @checked

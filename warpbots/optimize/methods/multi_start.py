@@ -115,9 +115,9 @@ class _MultiStartSearch:
         if (left := self._settings.starts - len(ends)) and self._problem.processes.first:
             warn_user(
                 OptimizeWarning(
-                    f"MultiStart: the limit of {self._problem.limit:g} episodes ended the search in start {self._index} "
-                    f"of 0 to {self._settings.starts - 1}, so that {left} starts have not run; give more episodes, "
-                    f"fewer iterations for each start or fewer starts"
+                    f"MultiStart: the limit of {self._problem.limit:g} episodes ended the search in start "
+                    f"{self._index} of 0 to {self._settings.starts - 1}, so that {left} starts have not run; give more "
+                    f"episodes, fewer iterations for each start or fewer starts"
                 )
             )
         return _listed(ends)

@@ -9,6 +9,7 @@ import numpy as np
 
 from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.recorded import GradientFailed, Recorded, RecordedEvaluations
+from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import LIMIT, Ending, Progress
 from warpbots.scene.field_types import checked
 
@@ -104,11 +105,12 @@ class _SciPySearch:
             except GradientFailed:
                 self._evaluations.rewind()
                 self._noted = None
-            except Spent:
+            except (Spent, RolloutError):
                 self._evaluations.note_unfinished(run)
                 raise
         if ending.reason not in ("converged", LIMIT.reason):
             self._evaluations.note_unfinished(run)
+            return ending._replace(message=f"{ending.message}{self._evaluations.faults}")
         return ending
 
     def _run(self, run: Progress) -> Ending:
