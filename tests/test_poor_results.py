@@ -28,7 +28,7 @@ def test_a_search_that_went_on_outside_the_constraints_says_so_and_the_remedy_he
     assert str(history).startswith(
         f"iteration {history.best} of 100 is the best: loss {history.loss[history.best]:.5g}"
     )
-    assert "a larger penalty of the AugmentedLagrangian" in history.doubt
+    assert "with an AugmentedLagrangian a larger penalty" in history.doubt
     x, history = bounded_by_one(20.0)
     assert x.item() == pytest.approx(1.0, abs=0.02) and history.doubt == ""
 
