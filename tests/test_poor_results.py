@@ -127,6 +127,22 @@ def test_the_best_trial_counts_when_the_episodes_run_out(name, constrained):
     assert trials > 0 or constrained or name == "trust-constr", "a trial was the best"
 
 
+@SHORT
+def test_the_best_trial_of_a_step_of_lbfgs_counts_when_the_episodes_run_out():
+    """One step takes up to twenty rollouts: none of them was in the history before the step had ended."""
+    for limit in range(1, 12):
+        x, seen = leaf(-1.0, 0.5), []
+
+        def loss():
+            value = (1.0 + (x - 5.0).square()).sqrt().sum()  # noqa: B023
+            seen.append((value.item(), x.tolist()))  # noqa: B023
+            return value
+
+        method = wb.methods.Torch(torch.optim.LBFGS, lr=0.5)
+        history = wb.minimize(loss, x, method, episodes=limit, **QUIET)
+        assert (history.loss[history.best], x.tolist()) == min(seen) and len(seen) == limit
+
+
 class Brittle(torch.autograd.Function):
     """The identity, whose backward pass fails above an edge, as the adjoint of a step that does not converge."""
 

@@ -10,8 +10,8 @@ _CLEAR = 0.1
 
 _STEPS = "take smaller steps (learning rate, scale), another start or another method"
 _CONSTRAINTS = (
-    "take more iterations, with an AugmentedLagrangian a larger penalty or smaller steps at the end (a scheduler), or a "
-    "larger allowed_violation if such a violation does not matter"
+    "take more iterations, with an AugmentedLagrangian a larger penalty or smaller steps at the end (a scheduler), or "
+    "a larger allowed_violation if such a violation does not matter"
 )
 
 
