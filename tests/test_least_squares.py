@@ -136,10 +136,15 @@ def test_a_limit_of_iterations_and_a_callback_end_a_fit():
             lambda: torch.stack([10 * (p[1] - p[0] ** 2), 1 - p[0]]), p, noise=1.0, **options, **QUIET
         )
 
-    limited = fitted(iterations=3)
+    with pytest.warns(
+        wb.optimize.OptimizeWarning, match="has not converged after 4 iterations, so that its covariance"
+    ):
+        limited = fitted(iterations=3)
+    assert str(limited).endswith("\nnot converged: iteration limit")
     assert limited.history.reason == "iteration limit" and len(limited.history.loss) == 4
     assert 0.5 * (limited.residual @ limited.residual) == limited.history.loss[-1]
     assert fitted(callback=lambda history: len(history.loss) == 2).history.reason == "callback"
+    assert "not converged" not in str(fitted())
     assert fitted().value == pytest.approx([1.0, 1.0], rel=1e-5)
 
 

@@ -13,6 +13,7 @@ from warpbots.optimize.unknowns import Unknowns
 
 QUIET = {"progress": False}
 Lagrangian = wb.methods.AugmentedLagrangian
+SHORT = pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # too short on purpose
 
 
 def leaf(*values, dtype=torch.float64):
@@ -260,6 +261,7 @@ def seeded(method, iterations, stop=None, seed=1, noise=0.0, **more):
     return x, wb.minimize(evaluated, unknown, method, iterations=iterations, **QUIET, **more), count[0]
 
 
+@SHORT
 @pytest.mark.parametrize("method", RESUMED)
 def test_a_search_that_was_killed_anywhere_ends_at_the_same_bits(method, tmp_path):
     whole, once, count = seeded(RESUMED[method](), 8, noise=1e-3)
@@ -275,6 +277,7 @@ def test_a_search_that_was_killed_anywhere_ends_at_the_same_bits(method, tmp_pat
         assert again <= count - saved + 1, "what was recorded is not evaluated again, but for the last"
 
 
+@SHORT
 @pytest.mark.parametrize("method", ["SLSQP", "Adam"])
 def test_more_iterations_continue_a_run_that_was_complete(method, tmp_path):
     whole, once, _ = seeded(RESUMED[method](), 6)
@@ -284,6 +287,7 @@ def test_more_iterations_continue_a_run_that_was_complete(method, tmp_path):
     assert twice.loss == once.loss
 
 
+@SHORT
 def test_a_checkpoint_of_another_method_problem_or_version_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "run.pt"
     seeded(wb.methods.SciPy("SLSQP"), 3, checkpoint=path)
@@ -304,6 +308,7 @@ def test_a_checkpoint_of_another_method_problem_or_version_is_refused(tmp_path, 
         seeded(wb.methods.SciPy("SLSQP"), 8, checkpoint=path, resume=True)
 
 
+@SHORT
 def test_recorded_points_that_come_out_differently_are_refused(tmp_path):
     path = tmp_path / "run.pt"
     seeded(wb.methods.SciPy("SLSQP"), 3, checkpoint=path)
@@ -325,6 +330,7 @@ def test_cma_finds_the_optimum_within_bounds_and_leaves_global_generators_alone(
     assert np.random.random() == np.random.RandomState(3).random()  # noqa: NPY002
 
 
+@SHORT
 def test_the_best_rollout_of_a_generation_that_the_limit_ended_counts():
     """Of every limit, from none to two generations of six: unknowns and history have the best of all rollouts."""
     for limit in range(1, 14):

@@ -30,7 +30,7 @@ ERRORS = (ValueError, TypeError, KeyError, IndexError, OSError, ImportError, wb.
 RAW = ("NoneType", "object has no", "object is not", "unhashable", "could not be broadcast")
 
 RESULTS = {
-    "AssemblyShape", "Estimate", "History", "MassProperties", "RolloutError", "SearchHistory", "SearchRun", "SurfacePoints",
+    "AssemblyShape", "Estimate", "History", "MassProperties", "OptimizeWarning", "RolloutError", "SearchHistory", "SearchRun", "SurfacePoints",
     "Outcome", "Unknown",  # what is in them is checked where they are used
     "Design", "Grammar", "Term", "Topology",  # see tests/design/test_grammar.py
     "Deformation", "Observation", "Observer", "Remembers",  # protocols

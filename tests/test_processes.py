@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from two_processes import DATA, METHODS, robot, solve, the_page_on_optimisation, worlds_of_a_robot
+from two_processes import DATA, METHODS, robot, solve, the_page_on_optimisation, turned_back, worlds_of_a_robot
 
 from warpbots import cli, usd
 
@@ -27,6 +27,7 @@ def found(tmp_path_factory):
     return [json.loads((folder / f"{rank}.json").read_text()) | {"folder": folder} for rank in (0, 1)]
 
 
+@pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # too short on purpose
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_ends_as_in_one_process(found, name):
     x, loss, episodes = solve(name, DATA)
@@ -34,6 +35,12 @@ def test_every_method_ends_as_in_one_process(found, name):
     assert found[0][name][0] == pytest.approx(x, rel=1e-6, abs=1e-8)
     assert found[0][name][1] == pytest.approx(loss, rel=1e-6, abs=1e-8)
     assert found[0][name][2] == episodes
+
+
+def test_a_gradient_that_fails_in_one_process_turns_all_of_them_back(found):
+    alone = turned_back(None, 3.1)
+    assert found[0]["turned back"] == found[1]["turned back"] == alone
+    assert alone[0] == pytest.approx([3.0, 3.0], abs=1e-2) and alone[2] > 0
 
 
 def test_worlds_of_a_robot_are_divided(found):

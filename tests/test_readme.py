@@ -17,6 +17,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "warpbots" / "
 PARTS = ["warpbots", "tests", "benchmarks", "tutorials", "usd_scenes", "docs"]
 
 
+@pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # two iterations learn little
 def test_python_examples_run(monkeypatch, tmp_path):
     """Only the numbers of steps and iterations are reduced."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", README, re.S))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from test_minimize import QUIET, RESUMED, Lagrangian, _cma_is_there, leaf, rosenbrock, seeded  # noqa: F401
+from test_minimize import QUIET, RESUMED, SHORT, Lagrangian, _cma_is_there, leaf, rosenbrock, seeded  # noqa: F401
 
 import warpbots as wb
 
@@ -141,6 +141,7 @@ def test_a_search_that_turned_back_is_resumed_at_the_same_bits(method, tmp_path)
         assert (twice.reason, twice.message) == (once.reason, once.message)
 
 
+@SHORT
 @pytest.mark.filterwarnings("ignore:delta_grad")
 @pytest.mark.parametrize("method", RESUMED)
 def test_a_run_that_has_ended_is_resumed_by_one_rollout(method, tmp_path):
@@ -157,6 +158,7 @@ def test_a_run_that_has_ended_is_resumed_by_one_rollout(method, tmp_path):
     }
 
 
+@SHORT
 def test_reasons_tell_how_a_search_ended():
     def ended(method, loss=lambda x: (x - 3.0).square().sum(), **options):
         x = leaf(0.0, 0.5)
@@ -193,6 +195,7 @@ def changed(path, resume=True, target=3.0, method=None, names=("x",), constraint
 LINE = {"constraint": lambda x: {"line": x.sum()}}
 
 
+@SHORT
 @pytest.mark.parametrize(("before", "after", "message"), [
     ({}, {"bounds": (-5.0, 2.0)}, "unknown 'x': its upper bound was 5 there and is 2 here in entry 0; use the settings"),
     ({}, {"bounds": (None, 5.0)}, "unknown 'x': its lower bound was -5 there and is -inf here"),

@@ -98,6 +98,7 @@ def run(monkeypatch, tmp_path):
         torch.distributed.destroy_process_group()
 
 
+@pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # two iterations learn little
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
 def test_code_of_a_page_runs(page, run):
     if page.stem == "reinforcement_learning":
@@ -105,6 +106,7 @@ def test_code_of_a_page_runs(page, run):
     run(small("\n".join(blocks(page, "python")), most=40), page.name)
 
 
+@pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # two iterations learn little
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
 def test_script_of_the_gallery(script, run, tmp_path):
     """It has at most thirty lines and draws its picture; its motion is finite and not zero."""

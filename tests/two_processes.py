@@ -42,6 +42,30 @@ def solve(name: str, data: torch.Tensor, group=None, **options) -> tuple[list[fl
     return x.tolist(), history.loss, history.episodes[-1]
 
 
+class FailsAbove(torch.autograd.Function):
+    """The identity, whose backward pass fails above an edge."""
+
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, edge: float) -> torch.Tensor:
+        ctx.fails = bool(x.max() > edge)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        if ctx.fails:
+            raise FloatingPointError("the adjoint of a step did not converge")
+        return gradient, None
+
+
+def turned_back(group, edge: float) -> list:
+    """Unknowns at the end, losses and failures of a search whose first whole step has no gradient above `edge`."""
+    x = torch.tensor([0.0, 0.5], dtype=torch.float64, requires_grad=True)
+    loss = lambda: (FailsAbove.apply(x, edge) - 3.0).square().sum()
+    slsqp = methods.SciPy("SLSQP")
+    history = wb.minimize(loss, wb.Unknown(x, scale=9.0), slsqp, iterations=60, progress=False, group=group)
+    return [x.tolist(), history.loss, history.failures[-1]]
+
+
 def robot() -> wb.Scene:
     """A bar on a sticky floor; a muscle contracts one of its halves, which moves the centre of mass."""
     right = wb.shapes.Box((0.15, 0.05), (0.2, 0.1))
@@ -98,6 +122,7 @@ def main(folder: Path) -> None:
     refused = train(3)
     found |= {name: solve(name, DATA[2 * rank : 2 * rank + 2], group) for name in METHODS}
     found["refused"] = refused
+    found["turned back"] = turned_back(group, (9.0, 3.1)[rank])
     found["robot"] = worlds_of_a_robot(group, rank)
     whole = noisy(folder, rank, group, 6, False)
     noisy(folder, rank, group, 3, False)

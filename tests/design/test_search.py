@@ -147,7 +147,10 @@ def test_a_candidate_that_fails_later_keeps_what_it_has_found():
 
 
 def test_nothing_that_works_is_said():
-    history = run(Valleys([("first", d) for d in range(8)]), METHODS["Adam"]())
+    with pytest.warns(
+        wb.optimize.OptimizeWarning, match="search: no candidate has a loss; that of 'valley 0' failed: "
+    ):
+        history = run(Valleys([("first", d) for d in range(8)]), METHODS["Adam"]())
     assert history.reason == "nothing goes on" and history.episodes == 8
     with pytest.raises(ValueError, match="no candidate has a loss, see the messages"):
         _ = history.best
@@ -290,6 +293,7 @@ def test_settings_that_cannot_be_are_refused():
         run(changing, adam)
 
 
+@pytest.mark.filterwarnings("ignore::warpbots.optimize.OptimizeWarning")  # too short on purpose
 @pytest.mark.parametrize("method", METHODS)
 def test_minimize_stops_at_its_limit_of_episodes_and_goes_on(method, tmp_path):
     starts = 2 if method == "batched" else 1

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from warpbots.optimize import methods
 from warpbots.optimize.bounds import Bounded
 from warpbots.optimize.curvature import hessian_product
+from warpbots.optimize.doubts import OptimizeWarning
 from warpbots.optimize.estimate import Estimate
 from warpbots.optimize.fit import fit
 from warpbots.optimize.history import History
@@ -21,6 +22,7 @@ __all__ = [
     "Bounded",
     "Estimate",
     "History",
+    "OptimizeWarning",
     "SearchRun",
     "Outcome",
     "RolloutError",

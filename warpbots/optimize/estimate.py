@@ -110,13 +110,17 @@ class Estimate:
         return np.stack([self.value - half, self.value + half], axis=1)
 
     def __str__(self) -> str:
-        """Text with a line for each number: its value and the half-width of its 95 % confidence interval."""
+        """Text with a line for each number: its value and the half-width of its 95 % confidence interval.
+
+        If the search has not converged, so that the intervals may be wrong, a last line says why it ended.
+        """
         half = 0.5 * np.diff(self.interval(), axis=1)[:, 0]
         lines = (
             f"{name} = {v:.6g} ± {h:.2g}" + (" (on a bound)" if bound else "")
             for name, v, h, bound in zip(self.names, self.value, half, self.at_bound, strict=True)
         )
-        return "\n".join(lines)
+        ended = self.history.reason
+        return "\n".join([*lines, *([f"not converged: {ended}"] if ended not in ("", "converged") else [])])
 
 
 _SINGULAR = 1e-5  # ratio of singular values below which rollouts in single precision tell nothing

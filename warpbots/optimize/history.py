@@ -4,11 +4,13 @@ import csv
 import dataclasses
 from pathlib import Path
 
+from warpbots.optimize.doubts import doubt_of_iterations
 from warpbots.output_files import replacing
 
 __all__ = ["History"]
 
 _COLUMNS = ("loss", "seconds", "gradient_norm", "violation", "episodes", "failures", "lost_worlds")
+_BY_USER = ("interrupted", "callback")  # reasons of a search that the user has ended early
 
 
 @dataclasses.dataclass
@@ -74,10 +76,38 @@ class History:
         """
         if not self.loss:
             raise ValueError("the history is empty: no iteration was finished")
-        loss, violation = self._mean(self.loss), self._mean(self.violation or [0.0] * len(self.loss))
-        first = min(self.window, len(self.loss)) - 1
-        excess = [v if v > self.allowed_violation else 0.0 for v in violation]
-        return min(self.iteration[first:], key=lambda i: (excess[i], loss[i]))
+        loss, violation = self._means()
+        return min(self.iteration[self._first :], key=lambda i: self.rank(loss[i], violation[i]))
+
+    def rank(self, loss: float, violation: float) -> tuple[float, float]:
+        """Key that sorts results from the best to the worst: by violation if it is not allowed, then by loss."""
+        return violation if violation > self.allowed_violation else 0.0, loss
+
+    @property
+    def doubt(self) -> str:
+        """Why the best iteration may be a poor result, and the remedy; empty if there is no reason, or while it runs.
+
+        There are three reasons: no iteration fulfils the constraints; at least half of all iterations came later, and
+        have a clearly smaller loss (by more than a tenth of the change of the loss from the start), but violate a
+        constraint; or no iteration is better than the first one, and the search has not converged (a first gradient of
+        zero has a warning of its own). There is no reason if the user has ended the search.
+        """
+        if not self.loss or self.reason in ("", *_BY_USER):
+            return ""
+        stays = self.reason == "converged" or self.gradient_norm[:1] == [0.0]
+        return doubt_of_iterations(*self._means(), self._first, self.best, self.allowed_violation, stays)
+
+    def __str__(self) -> str:
+        """Text that says which iteration is the result, and how the search ended."""
+        if not self.loss:
+            return f"no iteration was finished: {self.reason or 'running'}"
+        best, doubt = self.best, self.doubt
+        violated = f", violation {self.violation[best]:.2g}" if any(self.violation) else ""
+        ended = f"{self.reason} ({self.message})" if self.reason else "running"
+        return (
+            f"iteration {best} of {len(self.loss) - 1} is the best: loss {self.loss[best]:.5g}{violated} (loss of the "
+            f"start {self.loss[0]:.5g}); {ended}{doubt and f'; {doubt}'}"
+        )
 
     def write_csv(self, path: str | Path) -> None:
         """Write a table with the column ``iteration`` followed by all `columns`; missing values are left empty.
@@ -94,6 +124,15 @@ class History:
     def columns(self) -> dict[str, list]:
         """Columns of the table (losses, times and others) by name; the lists grow with the history."""
         return {name: getattr(self, name) for name in _COLUMNS}
+
+    @property
+    def _first(self) -> int:
+        """Index of the first iteration with a full window."""
+        return min(self.window, len(self.loss)) - 1
+
+    def _means(self) -> tuple[list[float], list[float]]:
+        """Moving averages of losses and violations."""
+        return self._mean(self.loss), self._mean(self.violation or [0.0] * len(self.loss))
 
     def _mean(self, column: list[float]) -> list[float]:
         """Moving averages of a column over `window` entries."""

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from warpbots.optimize.doubts import OptimizeWarning
 from warpbots.optimize.estimate import Estimate
 from warpbots.optimize.history import History
 from warpbots.optimize.problem import Problem
@@ -14,6 +15,7 @@ from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import LIMIT, Complete, Ending, Progress, Run
 from warpbots.optimize.unknowns import UnknownLike, Unknowns
 from warpbots.scene.field_types import checked
+from warpbots.user_warning import warn_user
 
 __all__ = ["least_squares"]
 
@@ -38,7 +40,7 @@ def least_squares(
     backward pass through the same rollout. With the Jacobian by ``"differences"`` each column takes two rollouts, in
     which one number is changed by +`step` and by -`step`. If a rollout after the first rollout fails, the trust-region
     step becomes four times smaller, and `History.failures` counts the rollout. Ctrl-C ends the search and keeps the
-    best values.
+    best values. If the search has not converged at the limit of iterations, there is an `OptimizeWarning`.
 
     Args:
         residual: Function that runs a rollout and returns the prediction minus the data, a tensor of any shape that is
@@ -77,6 +79,15 @@ def least_squares(
     history = History()
     with progress_bar(total=iterations, unit="it", desc="fitting", **({} if progress else {"disable": True})) as bar:
         Run(search.problem, search, iterations, {}, history, bar, callback=callback).work()
+    if history.reason == LIMIT.reason:
+        failed = f" ({history.failures[-1]} of {history.episodes[-1]} rollouts failed)" if history.failures[-1] else ""
+        warn_user(
+            OptimizeWarning(
+                f"least_squares: the search has not converged after {len(history.loss)} iterations{failed}, so that "
+                f"its covariance and intervals, which hold at a minimum, may be wrong; use more iterations, or another "
+                f"start or scale"
+            )
+        )
     return search.estimate(history)
 
 

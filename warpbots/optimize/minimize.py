@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from warpbots.optimize.doubts import OptimizeWarning
 from warpbots.optimize.history import History
 from warpbots.optimize.loggers import Logger, loggers_of
 from warpbots.optimize.problem import Outcome, Problem
@@ -15,6 +16,7 @@ from warpbots.optimize.progress_bar import progress_bar
 from warpbots.optimize.run import Method, Run
 from warpbots.optimize.unknowns import UnknownLike, Unknowns
 from warpbots.scene.field_types import checked
+from warpbots.user_warning import warn_user
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -56,9 +58,13 @@ def minimize(
     generator cannot be compared; set `window` above 1 for such a loss. If a run that has already ended is resumed, no
     rollout is made, unless the run ended at the limit of iterations and `iterations` is now larger.
 
-    A rollout may fail during the search, because the unknowns have changed too much. SLSQP, trust-constr and L-BFGS-B
-    then take a smaller step, CMA-ES ranks the rollout last, and `warpbots.methods.MultiStart` goes on with the next
-    start. `History.failures` counts failed rollouts, and `History.reason` says why the search ended.
+    A rollout or its gradient may fail during the search, because the unknowns have changed too much. SLSQP,
+    trust-constr and L-BFGS-B then take a smaller step, CMA-ES ranks the rollout last, and `warpbots.methods.MultiStart`
+    goes on with the next start. `History.failures` counts failed rollouts, and `History.reason` says why the search
+    ended.
+
+    The result is the iteration `History.best`. If the result may be poor, an `OptimizeWarning` says why and what can be
+    done: see `History.doubt`.
 
     Args:
         loss: Function that runs a rollout and returns its loss as a tensor, or its loss and constraints as a
@@ -103,7 +109,7 @@ def minimize(
         OSError: There is no checkpoint to resume, or the checkpoint cannot be written.
         RuntimeError: The processes of `group` have different values of the unknowns.
         RolloutError: The first rollout failed (a `SimulationError`, or a loss or constraint that is not finite), a
-            later rollout failed and the method cannot take a smaller step, or a gradient is not finite. The error
+            later rollout or gradient failed and the method cannot take a smaller step. The error
             contains the values that were tried and the history. The unknowns have the best values so far, and the
             checkpoint has the last complete iteration.
     """
@@ -140,4 +146,6 @@ def minimize(
         if resume:
             run.load()
         run.work()
+    if processes.first and (doubt := history.doubt):
+        warn_user(OptimizeWarning(f"minimize: {doubt}"))
     return history

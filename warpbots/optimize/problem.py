@@ -22,7 +22,7 @@ _SAME = 3e-4  # allowed relative difference of two evaluations: the square root 
 
 
 class Spent(Exception):
-    """Raised when the limit of episodes is reached."""
+    """Raised when the limit of episodes is reached; the message says so."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Problem:
             TypeError: The function returned neither a tensor nor an `Outcome` of tensors.
         """
         if self.episodes + self.starts > self.limit:
-            raise Spent
+            raise Spent("all episodes are spent")
         self.processes.refuse_apart(self.unknowns.vector())
         self.last = {"unknowns": [t.detach().clone() for t in self.unknowns.tensors], "random": random_state()}
         self.last |= {"loss": math.inf, "constraints": self._shapes}
@@ -282,11 +282,18 @@ class Problem:
 
         Raises:
             ValueError: No scalar depends on one of the unknowns.
+            FloatingPointError: A backward pass failed in one of the processes, or a gradient is not finite.
         """
         tensors, found = self.unknowns.tensors, []
         for i, row in enumerate(rows):
             keep = i + 1 < len(rows)
-            own = torch.autograd.grad(row, tensors, retain_graph=keep, allow_unused=True)
+            own, fault = [None] * len(tensors), None
+            try:
+                own = torch.autograd.grad(row, tensors, retain_graph=keep, allow_unused=True)
+            except (SimulationError, FloatingPointError) as error:
+                fault = error
+            if reasons := [why for why in self.processes.gathered(None if fault is None else str(fault)) if why]:
+                raise FloatingPointError(reasons[0]) from fault
             found.append(self.processes.averaged(own, tensors))
         self.check_paths([next((g for g in column if g is not None), None) for column in zip(*found, strict=True)])
         return np.stack([self.unknowns.flat_gradient(gradients) for gradients in found])

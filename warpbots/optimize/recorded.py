@@ -13,7 +13,11 @@ from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import Complete, Progress
 
-__all__ = ["Recorded", "RecordedEvaluations"]
+__all__ = ["GradientFailed", "Recorded", "RecordedEvaluations"]
+
+
+class GradientFailed(Exception):
+    """Raised when the derivatives of a trial failed; the method must begin again, see `RecordedEvaluations.rewind`."""
 
 
 @dataclasses.dataclass
@@ -27,6 +31,7 @@ class Recorded:
         inequality: Values of the inequality constraints, shape (n_inequality,), float64.
         jacobian: Gradients of the loss and of all constraints, shape (1 + n_equality + n_inequality, n), float64; None
             if the gradients were not requested.
+        fault: Why the rollout or its gradient failed; empty if it did not.
     """
 
     point: torch.Tensor
@@ -34,6 +39,7 @@ class Recorded:
     equality: torch.Tensor
     inequality: torch.Tensor
     jacobian: torch.Tensor | None = None
+    fault: str = ""
 
     @property
     def failed(self) -> bool:
@@ -55,7 +61,9 @@ class RecordedEvaluations:
     loss has changed, an error is raised.
 
     If a rollout after the first one fails, it is recorded with an infinite loss, so that the method can take a smaller
-    step.
+    step. If only its derivatives fail, a method that has already accepted the trial cannot take a smaller step any
+    more. The rollout is then recorded as failed, too, and the method begins again: with the evaluations replayed, it
+    arrives at the same trial, and now sees that the trial has failed.
 
     Attributes:
         iteration: Number of recorded iterations.
@@ -73,9 +81,9 @@ class RecordedEvaluations:
         self._before = problem.episodes, problem.failures
         self._past: list[Recorded] = []
         self._replay: list[Recorded] = []
-        self._known = 0  # iterations that the stopped run has noted
+        self._repeats = False  # whether the last one to replay is evaluated again
+        self._known = 0  # iterations that are in the history already
         self._random: list[dict[str, Any]] | None = None  # of each process, before the last evaluation
-        self._fault: RolloutError | None = None  # of the last evaluation
         self._live: Evaluation | None = None  # the last evaluation with its graph
 
     def note(self, run: Progress, here: Recorded) -> None:
@@ -101,19 +109,22 @@ class RecordedEvaluations:
         if self.iteration > run.iterations:
             raise Complete
 
-    def note_unfinished(self, run: Progress, here: Recorded) -> None:
-        """Record the best evaluation of an iteration that the limit of episodes ended, if it did not fail.
+    def note_unfinished(self, run: Progress) -> None:
+        """Record the best evaluation, if it is better than all iterations, when the search ends within an iteration.
 
         A run that goes on from a checkpoint does so from its last complete iteration.
 
         Args:
             run: The run.
-            here: The evaluation.
 
         Raises:
             Stopped: A callback asked to stop.
         """
-        if not here.failed:
+        history = run.history
+        noted = [history.rank(*each) for each in zip(history.loss, history.violation, strict=True)]
+        ranked = [(history.rank(each.loss, each.violation), k) for k, each in enumerate(self._past) if not each.failed]
+        if ranked and min(ranked)[0] < min(noted, default=(math.inf, math.inf)):
+            here = self._past[min(ranked)[1]]
             self._problem.unknowns.set_vector(here.point.numpy())
             run.note(here.loss, here.violation)
 
@@ -127,6 +138,8 @@ class RecordedEvaluations:
         Raises:
             ValueError: The stopped run evaluated another point at this position in the sequence of evaluations.
             RolloutError: The first rollout failed, or derivatives of a failed rollout are needed.
+            GradientFailed: The derivatives failed, but not those of the first rollout.
+            FloatingPointError: The derivatives of the first rollout failed.
         """
         z = torch.as_tensor(np.array(point, dtype=np.float64), device="cpu")
         last = self._past[-1] if self._past else None
@@ -137,11 +150,22 @@ class RecordedEvaluations:
         ):
             last = self._next(z)
         if derivatives and last.failed:
-            raise self._fault or self._problem.failed("it also failed before the run was stopped", self.iteration)
+            raise self._problem.failed(last.fault, self.iteration)
         if derivatives and last.jacobian is None:
-            last.jacobian = torch.as_tensor(self._problem.jacobian(self._live), device="cpu")
-            self._live = None  # the graph is freed
+            self._differentiate(last)
         return last
+
+    @property
+    def faults(self) -> str:
+        """How many rollouts failed, and why the last of them did, as the end of a sentence; empty if none failed."""
+        failed = [each.fault for each in self._past if each.failed]
+        many = f"{len(failed)} of {len(self._past)} rollouts failed"
+        return f"; {many}, the last one for this reason: {failed[-1]}" if failed else ""
+
+    def rewind(self) -> None:
+        """Prepare to replay all evaluations, without a rollout, for a method that begins again."""
+        self._replay, self._past, self._repeats = self._past, [], False
+        self._known, self.iteration = max(self._known, self.iteration), 0
 
     def state_dict(self) -> dict[str, Any]:
         """All recorded evaluations, and the random state before the last evaluation."""
@@ -155,7 +179,7 @@ class RecordedEvaluations:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Prepare to replay the evaluations in `state`, a result of `state_dict`."""
         self._replay = [Recorded(**r) for r in state["evaluations"]]
-        self._random, self._past, self._live = state["random"], [], None
+        self._random, self._past, self._live, self._repeats = state["random"], [], None, True
         self._before, self._known, self.iteration = state["before"], state["noted"], 0
 
     def _random_states(self) -> list[dict[str, Any]]:
@@ -169,7 +193,7 @@ class RecordedEvaluations:
             )
         self._problem.unknowns.set_vector(z.numpy())
         replayed = self._replay.pop(0) if self._replay else None
-        if replayed is not None and self._replay:
+        if replayed is not None and (self._replay or not self._repeats):
             self._past.append(replayed)
             return replayed
         if replayed is not None:
@@ -184,14 +208,32 @@ class RecordedEvaluations:
             self._problem.compare()
         return self._past[-1]
 
+    def _differentiate(self, here: Recorded) -> None:
+        """Add the derivatives to the last evaluation, or record that it has failed."""
+        try:
+            here.jacobian = torch.as_tensor(self._problem.jacobian(self._live), device="cpu")
+        except FloatingPointError as error:
+            if len(self._past) == 1:
+                raise
+            self._problem.failures += 1
+            self._past[-1] = _failed(here.point, here, f"its gradient: {error}")
+            raise GradientFailed from error
+        finally:
+            self._live = None  # the graph is freed
+
     def _evaluated(self, z: torch.Tensor) -> Recorded:
-        self._live = self._fault = None
+        self._live = None
         try:
             with torch.set_grad_enabled(self._derivatives):
                 now = self._live = self._problem.evaluate(self.iteration)
         except RolloutError as fault:
             if not self._past:
                 raise
-            self._fault, like = fault, self._past[0]
-            return Recorded(z, math.inf, torch.zeros_like(like.equality), torch.zeros_like(like.inequality))
+            return _failed(z, self._past[0], str(fault.__cause__ or fault))
         return Recorded(z, now.value, now.equality.detach().double().cpu(), now.inequality.detach().double().cpu())
+
+
+def _failed(point: torch.Tensor, like: Recorded, fault: str) -> Recorded:
+    """Record of an evaluation at `point` that failed because of `fault`, with constraints of the shapes of `like`."""
+    none = torch.zeros_like(like.equality), torch.zeros_like(like.inequality)
+    return Recorded(point, math.inf, *none, fault=fault)

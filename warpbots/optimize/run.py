@@ -15,6 +15,7 @@ from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.random_state import random_state, set_random_state
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.output_files import replacing
+from warpbots.simulation import SimulationError
 from warpbots.user_warning import warn_user
 
 __all__ = [
@@ -59,10 +60,12 @@ class Progress(Protocol):
     Attributes:
         iterations: Total number of iterations.
         done: Number of iterations that are complete.
+        history: The history so far.
     """
 
     iterations: int
     done: int
+    history: History
 
     def note(self, loss: float, violation: float = 0.0, gradient_norm: float | None = None) -> None:
         """Record the loss at the start of an iteration."""
@@ -163,15 +166,15 @@ class Run:
                 self._end(self.search.run(self), final=True)
         except Complete:
             self._end(LIMIT, final=True)
-        except Spent:
-            self._end(Ending(SPENT, "all episodes are spent"))
+        except Spent as end:
+            self._end(Ending(SPENT, str(end)))
         except Stopped:
             self._end(_STOPPED)
         except KeyboardInterrupt:
             self._end(_INTERRUPTED)
         except RolloutError as fault:
             raise self._failed(fault) from fault.__cause__
-        except FloatingPointError as error:  # a gradient is not finite
+        except (SimulationError, FloatingPointError) as error:  # of a backward pass
             raise self._failed(self.problem.failed(str(error), self.done)) from error
         finally:
             self.restore()
@@ -237,9 +240,10 @@ class Run:
             if self._on_best is not None and self.problem.processes.first:
                 self._on_best(history)
         violated = f", violation {violation:.2g}" if violation > 0.0 else ""
+        where = f" in iteration {best}" if best < last else ""
         failed = f", {self.problem.failures} rollouts failed" if self.problem.failures else ""
         lost = f", {self.problem.lost_worlds} worlds lost" if self.problem.lost_worlds else ""
-        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}{failed}{lost}")
+        self._bar.set_postfix_str(f"loss {loss:.5g}{violated}, best {history.loss[best]:.5g}{where}{failed}{lost}")
         processes = self.problem.processes
         if processes.first:
             write(self._loggers, values, last)

@@ -1,12 +1,14 @@
 """A search over candidates, by successive halving, and over the unknowns of each candidate, by any method."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 import torch
 
+from warpbots.optimize.doubts import OptimizeWarning
 from warpbots.optimize.halving import Planned, fewest_episodes, schedule
 from warpbots.optimize.history import History
 from warpbots.optimize.minimize import minimize
@@ -20,6 +22,7 @@ from warpbots.optimize.unknowns import Unknown, UnknownLike, named_unknowns
 from warpbots.scene import SceneError
 from warpbots.scene.field_types import checked
 from warpbots.simulation import SimulationError
+from warpbots.user_warning import warn_user
 
 __all__ = ["search"]
 
@@ -57,7 +60,8 @@ def search(
 
     If the first rollout of a candidate fails, or `problem` raises a `SceneError` or `SimulationError` for it, the
     candidate is ranked last and the search goes on. If a later rollout fails and the method cannot take a smaller step,
-    the candidate keeps its best values and gets no more episodes. The history contains the reasons.
+    the candidate keeps its best values and gets no more episodes. The history contains the reasons. If no candidate has
+    a loss or fulfils the constraints at the end, there is an `OptimizeWarning`.
 
     With a `checkpoint`, a search that was killed at any moment can be resumed after the last complete iteration of its
     method, and gives the same result to the last bit as an uninterrupted search. The rollout that a resumed run repeats
@@ -110,6 +114,8 @@ def search(
                 history.reason = "callback"
                 return history
     history.reason = "episode limit" if history.episodes >= episodes else "nothing goes on"
+    if doubt := history.doubt:
+        warn_user(OptimizeWarning(f"search: {doubt}"))
     return history
 
 
@@ -137,17 +143,18 @@ def _run(
         return loss()
 
     try:
-        found = minimize(
-            counted,
-            unknowns,
-            method,
-            iterations=planned.episodes,
-            episodes=planned.episodes,
-            allowed_violation=history.allowed_violation,
-            progress=False,
-            about=options,
-            **file.of_run(),
-        )
+        with warnings.catch_warnings(action="ignore", category=OptimizeWarning):  # a run is a part of the search
+            found = minimize(
+                counted,
+                unknowns,
+                method,
+                iterations=planned.episodes,
+                episodes=planned.episodes,
+                allowed_violation=history.allowed_violation,
+                progress=False,
+                about=options,
+                **file.of_run(),
+            )
     except RolloutError as fault:
         found, calls = cast(History, fault.history), fault.episodes
     if not found.loss and found.reason == SPENT:

@@ -95,6 +95,22 @@ class SearchHistory:
         return ranking[0].candidate
 
     @property
+    def doubt(self) -> str:
+        """Why the best candidate may be a poor result; empty if there is no reason, or while the search runs."""
+        best = self.ranking[:1]
+        if not best or self.reason in ("", "interrupted", "callback"):
+            return ""
+        if math.isinf(best[0].loss):
+            return f"no candidate has a loss; that of {best[0].candidate!r} failed: {best[0].message}"
+        if best[0].violation > self.allowed_violation:
+            return (
+                f"no candidate fulfils all constraints: the smallest violation is {best[0].violation:.2g}, by "
+                f"{best[0].candidate!r}, and allowed_violation is {self.allowed_violation:.2g}; give more episodes, "
+                f"other candidates, or a larger allowed_violation if such a violation does not matter"
+            )
+        return ""
+
+    @property
     def curve(self) -> list[tuple[int, float]]:
         """For the end of each run, the number of episodes and the loss of the best candidate so far."""
         found, so_far = [], SearchHistory(self.candidates, self.allowed_violation)

@@ -1,13 +1,13 @@
 """Covariance matrix adaptation, a search without gradients (Hansen, The CMA evolution strategy: a tutorial, 2016)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from warpbots.optimize.problem import Problem, Spent
-from warpbots.optimize.recorded import Recorded, RecordedEvaluations
+from warpbots.optimize.recorded import RecordedEvaluations
 from warpbots.optimize.run import Ending, Progress
 from warpbots.scene.field_types import checked
 
@@ -19,9 +19,10 @@ _CONVERGED = {"tolfun", "tolfunhist", "tolfunrel", "tolx"}  # changes of loss or
 class CMA:
     """The evolution strategy CMA-ES of the package ``cma``, for comparison with methods that use gradients.
 
-    An iteration is a generation; the history has the smallest loss of each generation, also of one that the limit of
-    episodes ended. The method respects bounds, but it takes no constraints. A rollout that fails is ranked behind all
-    other rollouts of its generation; if all rollouts of a generation fail, the search ends.
+    An iteration is a generation; the history has the smallest loss of each generation. If the limit of episodes ends a
+    generation, its smallest loss counts if it is the smallest of all. The method respects bounds, but it takes no
+    constraints. A rollout that fails is ranked behind all other rollouts of its generation; if all rollouts of a
+    generation fail, the search ends.
     """
 
     @checked
@@ -103,10 +104,9 @@ class _CMASearch:
                 for point in points:
                     found.append(at(point))
             except Spent:
-                if found:
-                    self._evaluations.note_unfinished(run, _best(found))
+                self._evaluations.note_unfinished(run)
                 raise
-            best = _best(found)
+            best = min(found, key=lambda each: each.loss)
             if best.failed:
                 self._problem.unknowns.set_vector(points[-1])
                 raise self._problem.failed("all rollouts of this generation failed", self._evaluations.iteration)
@@ -115,10 +115,6 @@ class _CMASearch:
         found_by = strategy.stop()
         reason = "converged" if found_by.keys() & _CONVERGED else "stagnated"
         return Ending(reason, ", ".join(f"{name} = {value}" for name, value in found_by.items()))
-
-
-def _best(found: Sequence[Recorded]) -> Recorded:
-    return min(found, key=lambda each: each.loss)
 
 
 def _version() -> str:

@@ -1,14 +1,16 @@
 """A method that runs another method from several starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from warpbots.optimize.problem import Problem
+from warpbots.optimize.doubts import OptimizeWarning
+from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.rollout_error import RolloutError
-from warpbots.optimize.run import FAILED, LIMIT, Complete, Ending, Method, Progress, Search
+from warpbots.optimize.run import FAILED, LIMIT, SPENT, Complete, Ending, Method, Progress, Search
 from warpbots.scene.field_types import checked
+from warpbots.user_warning import warn_user
 
 __all__ = ["MultiStart"]
 
@@ -20,7 +22,8 @@ class MultiStart:
     values of the unknowns. All other starts are random: uniformly distributed between the bounds of an unknown, or, if
     an unknown does not have two finite bounds, normally distributed about the first start. If the search from a start
     ends with a failed rollout, the search from the next start begins; if this happens for all starts, the whole search
-    fails. ``History.message`` says how the search from each start ended.
+    fails. If the limit of episodes ends the search before every start has run, there is an `OptimizeWarning`.
+    ``History.message`` says how the search from each start ended.
     """
 
     @checked
@@ -99,21 +102,39 @@ class _MultiStartSearch:
             return self._search.run(_RunOfStart(self, run))
         except Complete:
             return LIMIT
+        except Spent as end:
+            raise Spent(self._spent(str(end))) from None
         except RolloutError as fault:
             if self._index + 1 == self._settings.starts and {e.reason for e in self._endings} <= {FAILED}:
                 raise
             return Ending(FAILED, str(fault))
 
+    def _spent(self, message: str) -> str:
+        """Message of the end at the limit of episodes, after a warning if some starts have not run."""
+        ends = [*self._endings, Ending(SPENT, message)]
+        if (left := self._settings.starts - len(ends)) and self._problem.processes.first:
+            warn_user(
+                OptimizeWarning(
+                    f"MultiStart: the limit of {self._problem.limit:g} episodes ended the search in start "
+                    f"{self._index} of 0 to {self._settings.starts - 1}, so that {left} starts have not run; give more "
+                    f"episodes, fewer iterations for each start or fewer starts"
+                )
+            )
+        return _listed(ends)
+
     def _ending(self) -> Ending:
         """Ending of the whole search: converged if all searches converged, else the first other reason of a search."""
         others = [e.reason for e in self._endings if e.reason != "converged"]
-        parts = (f"start {i}: {e.reason} ({e.message})" for i, e in enumerate(self._endings))
-        return Ending(others[0] if others else "converged", "; ".join(parts))
+        return Ending(others[0] if others else "converged", _listed(self._endings))
 
     def _start(self, index: int) -> np.ndarray:
         """Values of the unknowns at start number `index`, divided by their scales, shape (n,)."""
         rng = np.random.default_rng((self._settings.seed, index))
         return self._problem.unknowns.random_vector(self._given, self._settings.deviation, rng)
+
+
+def _listed(endings: Sequence[Ending]) -> str:
+    return "; ".join(f"start {i}: {e.reason} ({e.message})" for i, e in enumerate(endings))
 
 
 class _RunOfStart:
@@ -122,7 +143,7 @@ class _RunOfStart:
     def __init__(self, search: _MultiStartSearch, whole: Progress):
         self._parent, self._whole = search, whole
         self.iterations, self.done = search._each, search._done
-        self.note, self.save = whole.note, whole.save
+        self.note, self.save, self.history = whole.note, whole.save, whole.history
 
     def complete(self) -> None:
         self.done = self._parent._done = self.done + 1

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from warpbots.optimize.problem import Problem
-from warpbots.optimize.recorded import Recorded, RecordedEvaluations
+from warpbots.optimize.problem import Problem, Spent
+from warpbots.optimize.recorded import GradientFailed, Recorded, RecordedEvaluations
+from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import LIMIT, Ending, Progress
 from warpbots.scene.field_types import checked
 
@@ -39,8 +40,12 @@ class SciPy:
     with infinities. It receives the value of a parabola along the step. At the start of the step, the parabola has the
     loss and the derivative of the last iteration; its minimum is at a tenth of the step, so that L-BFGS-B tries this
     point next. L-BFGS-B and trust-constr receive the gradient of the last iteration times -9, whose derivative along
-    the step is the derivative of the parabola at the end of the step. ``History.failures`` counts failed rollouts. If
-    the first rollout fails, or derivatives are not finite, the search ends.
+    the step is the derivative of the parabola at the end of the step. A rollout whose gradient fails, because the
+    adjoint of a step does not converge or is not finite, counts as a failed rollout. ``History.failures`` counts failed
+    rollouts. If the first rollout or its gradient fails, the search ends.
+
+    **The end within an iteration.** If the limit of episodes or a failed line search ends the search, the best of all
+    rollouts counts, even if it is a trial of the unfinished iteration; it is then the last entry of the history.
     """
 
     @checked
@@ -93,6 +98,22 @@ class _SciPySearch:
         self._evaluations.load_state_dict(state)
 
     def run(self, run: Progress) -> Ending:
+        while True:
+            try:
+                ending = self._run(run)
+                break
+            except GradientFailed:
+                self._evaluations.rewind()
+                self._noted = None
+            except (Spent, RolloutError):
+                self._evaluations.note_unfinished(run)
+                raise
+        if ending.reason not in ("converged", LIMIT.reason):
+            self._evaluations.note_unfinished(run)
+            return ending._replace(message=f"{ending.message}{self._evaluations.faults}")
+        return ending
+
+    def _run(self, run: Progress) -> Ending:
         from scipy.optimize import Bounds, minimize
 
         name, at, options = self._method.name, self._evaluations.at, {**self._method.options}

@@ -9,7 +9,7 @@ import torch
 
 from warpbots.optimize.methods.augmented_lagrangian import AugmentedLagrangian, Multipliers
 from warpbots.optimize.methods.smoothing import Smoothing
-from warpbots.optimize.problem import Evaluation, Problem
+from warpbots.optimize.problem import Evaluation, Problem, Spent
 from warpbots.optimize.run import LIMIT, Ending, Progress
 from warpbots.scene.field_types import checked, shown
 
@@ -188,9 +188,17 @@ class TorchSearch:
         """The scalar to minimise: the loss or the augmented Lagrangian; losses of several starts are summed."""
         return now.loss.sum() if self._multipliers is None else self._multipliers.merit(now)
 
+    def _note_unfinished(self, run: Progress, evaluations: list[Evaluation], points: list[list[torch.Tensor]]) -> None:
+        """Record the best evaluation of a step that the limit of episodes ended, if it is not the first, the start."""
+        ranks = [run.history.rank(now.value, now.violation) for now in evaluations]
+        if ranks and (best := ranks.index(min(ranks))):
+            self._problem.unknowns.assign(points[best])
+            run.note(evaluations[best].value, evaluations[best].violation)
+
     def _step(self, run: Progress, iteration: int) -> None:
         unknowns, rule, multipliers = self._problem.unknowns, self.rule, self._multipliers
         evaluations: list[Evaluation] = []
+        points: list[list[torch.Tensor]] = []  # values of the unknowns in each evaluation
 
         def closure() -> torch.Tensor:
             rule.zero_grad()
@@ -204,9 +212,15 @@ class TorchSearch:
             if not evaluations:  # the first evaluation has the unknowns of the start of the iteration
                 run.note(now.value, now.violation, norm)
             evaluations.append(now)
+            points.append(self._problem.last["unknowns"])
             return self._merit(now).detach()
 
-        rule.step(closure)
+        try:
+            rule.step(closure)
+        except Spent:
+            if self._smoothing is None:
+                self._note_unfinished(run, evaluations, points)
+            raise
         unknowns.from_leaves()
         if self._project is not None:
             with torch.no_grad():
