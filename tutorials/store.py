@@ -1,6 +1,6 @@
 """Run tutorials and store them with their outputs: ``python tutorials/store.py [NAME.ipynb ...]``; all without a name.
 
-Every motion has its picture; the last one of each notebook has a player, too, which takes more than a megabyte.
+Every motion has its picture; the last one of each notebook has a player, too, which takes up to a megabyte.
 """
 
 import sys

@@ -233,6 +233,18 @@ def test_a_check_takes_the_names_of_the_lab_back(small, monkeypatch, answer, que
         run()
 
 
+def test_values_come_back_in_a_copy_of_the_namespace(monkeypatch):
+    """Otter runs tests in a copy; functions of the notebook see the main module."""
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    main.side = 2.0
+    own_names.keep(["side", "none"])
+    main.side = 1.0
+    copy = dict(vars(main))
+    own_names.take_back(["side", "none"], copy)
+    assert copy["side"] == main.side == 2.0
+
+
 def test_definitions_are_those_that_a_check_reads():
     """Also through functions of the lab; what the lab has computed is among the values, as are decorated functions."""
     lab = source.read(next(path for path in LABS if path.stem == "01_springs_and_time"))
