@@ -1,6 +1,6 @@
 """Run tutorials and store them with their outputs: ``python tutorials/store.py [NAME.ipynb ...]``; all without a name.
 
-Every motion has its picture; the last one of each notebook has a player, too, which takes more than a megabyte.
+Every motion has its picture; the last one of each notebook has a player, too, which takes up to a megabyte.
 """
 
 import sys
@@ -20,6 +20,9 @@ def store(path: Path) -> None:
     outputs = [output for cell in cells for output in cell.outputs]
     for output in [o for o in outputs if "<iframe" in o.get("data", {}).get("text/html", "")][:-1]:
         del output.data["text/html"]
+    for output in outputs:
+        if "image/png" in output.get("data", {}):
+            output.data.pop("image/jpeg", None)  # the same picture once more
     for cell in cells:
         cell.metadata.pop("execution", None)  # times of this run
         cell.outputs = [o for o in cell.outputs if not _about_compilation(o)]

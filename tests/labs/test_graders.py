@@ -41,7 +41,7 @@ def answers_and_points():
 
 
 def changed(notebook, student):
-    """The notebook of a student who changed more than answers: the name, the checks, the order of cells."""
+    """The notebook of a student who changed more than answers: the name, cells of the lab, the order of cells."""
     check = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
     answer = {cell.metadata["answer"]: cell for cell in notebook.cells if "answer" in cell.metadata}
     match student:
@@ -53,6 +53,12 @@ def changed(notebook, student):
                 cell.source = "print('correct')"
         case "jan":
             notebook.cells.remove(check["area"])
+        case "pia":
+            (own,) = (cell for cell in notebook.cells if cell.source.startswith("from warpbots"))
+            own.source += "\nside = 1.0"
+        case "rex":
+            notebook.cells.remove(check["area"])
+            notebook.cells.remove(answer["area"])
         case "fay":
             notebook.cells.remove(answer["double"])
             notebook.cells.insert(notebook.cells.index(answer["area"]), answer["double"])
@@ -62,13 +68,14 @@ def changed(notebook, student):
 NAMES = {"gil": "", "hal": "ada"}
 """Names that students wrote into their notebooks, if they are not the names under which the notebooks came."""
 
-CHANGED = {"fay": (3, 2), "gil": (0, 0), "hal": (0, 0), "ida": (0, 0), "jan": (3, 2)}
+CHANGED = {"fay": (3, 2), "gil": (0, 0), "hal": (0, 0), "ida": (0, 0), "jan": (3, 2), "pia": (0, 2), "rex": (0, 2)}
 """Points of those who changed more than answers."""
 
 
 def handed_in(blank, lab, student):
     """The notebook of a student, from one that was handed out."""
     answers = {"area": "area = side", "double": "def double(x):\n    return x"} if student == "ida" else {}
+    answers = {"area": "area = 1.0"} if student == "pia" else answers
     answers, _ = answers_and_points().get(student, (answers, None))
     return changed(filled_in(nbformat.read(blank, 4), lab, student, answers), student)
 
@@ -89,8 +96,7 @@ def test_nbgrader(course):
     blank = folder / "release" / "small" / "small.ipynb"
     assert "side**2" not in blank.read_text()
     expected = {student: points for student, (_, points) in answers_and_points().items()} | CHANGED
-    expected["jan"] = (0, 2)  # nbgrader gives nothing for a check that was removed; the others put it back
-    expected["moe"] = (3, 2)  # only our command takes numbers of the lab back
+    del expected["rex"]  # nbgrader ends with an error: it does not know where to put the check back
     for student in expected:
         path = folder / "submitted" / student / "small" / "small.ipynb"
         path.parent.mkdir(parents=True)
@@ -120,7 +126,8 @@ def test_otter(course):
     blank = folder / "made" / "student" / "small.ipynb"
     assert "side**2" not in blank.read_text()
     (autograder,) = (folder / "made" / "autograder").glob("*.zip")
-    expected = {name: answers_and_points()[name][1] for name in ("ada", "eve", "kim", "lea")} | CHANGED
+    expected = {name: answers_and_points()[name][1] for name in ("ada", "eve", "kim", "lea", "moe")} | CHANGED
+    expected["pia"] = (3, 2)  # Otter does not restore cells of the lab
     for student, points in expected.items():
         nbformat.write(handed_in(blank, lab, student), folder / f"{student}.ipynb")
         out = folder / student

@@ -90,7 +90,7 @@ def test_forms_show_what_their_readers_may_see(small):
 def test_nbgrader_is_told_what_is_graded(small):
     cells = {cell.id: cell.metadata.get("nbgrader", {}) for cell in forms.nbgrader(small).cells}
     assert {name: data["points"] for name, data in cells.items() if data.get("grade")} == {
-        "check-area": 3, "check-double": 2, "open-why": 4
+        "check-area": 3, "check-double": 2, "open-why": 4, "cell-2": 0
     }  # fmt: skip
     assert [name for name, data in cells.items() if data.get("solution")] == [
         "answer-area",
@@ -221,19 +221,28 @@ def test_a_check_takes_the_names_of_the_lab_back(small, monkeypatch, answer, que
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     notebook, _ = put_together(small, submission(small, "ada", {"area": answer, "double": "double = lambda x: x + x"}))
-    kept = grade._kept(small, forms.graded(small))
-    assert kept["cell-2"] == ["side"]
 
     def run():
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 exec(cell.source, vars(main))
-                own_names.keep(kept.get(cell.id, ()))
 
     if question is None:
         return run()
     with pytest.raises(WrongAnswer, match=f"Question {question}"):
         run()
+
+
+def test_values_come_back_in_a_copy_of_the_namespace(monkeypatch):
+    """Otter runs tests in a copy; functions of the notebook see the main module."""
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    main.side = 2.0
+    own_names.keep(["side", "none"])
+    main.side = 1.0
+    copy = dict(vars(main))
+    own_names.take_back(["side", "none"], copy)
+    assert copy["side"] == main.side == 2.0
 
 
 def test_definitions_are_those_that_a_check_reads():
@@ -247,6 +256,42 @@ def test_definitions_are_those_that_a_check_reads():
     lab = source.read(next(path for path in LABS if path.stem == "10_learning"))
     assert "def judged(" not in own_names.definitions(lab, "price")
     assert "judged" in own_names.values(lab, "price")
+
+
+def changed_lab(folder, *pairs):
+    """The small lab with pieces of its text replaced."""
+    path, text = write_small(folder), SMALL
+    for was, now in pairs:
+        assert was in text
+        text = text.replace(was, now)
+    path.write_text(text)
+    return source.read(path)
+
+
+def test_variables_of_functions_and_comprehensions_are_not_names_of_the_lab(tmp_path):
+    """A student's variable that has the same name is left alone."""
+    lab = changed_lab(
+        tmp_path,
+        ("9.0)\n", "9.0)\nsquares = [k * k for k in range(3)]\nfor n in squares:\n    last = n\n"),
+        ("area > 0", "area > min(squares) + sum(n for n in (0, 0)) + max(k for k in [0])"),
+    )
+    assert own_names.values(lab, "area") == {"side", "squares"}
+
+
+def test_values_are_kept_where_they_are_bound(tmp_path):
+    """In all forms for graders, hidden from students, and above an expression that the cell displays."""
+    lab = changed_lab(tmp_path, ("9.0)\n", "9.0)\nunread = 1\nside\n"))
+    number, code = own_names.keeping(lab.cells[2], own_names.read_by_checks(lab))
+    assert lab.cells[2].source.splitlines()[number - 1].startswith("side =")
+    assert code.endswith("_keep(['side'])")
+    assert code in forms.graded(lab).cells[2].source
+    assert forms.graded(lab).cells[2].source.endswith("\nside")
+    assert f"### BEGIN HIDDEN TESTS\n{code}\n### END HIDDEN TESTS" in forms.nbgrader(lab).cells[2].source
+    tests = [cell.source for cell in forms.otter(lab).cells if cell.source.startswith("# HIDDEN")]
+    assert [("_keep(['side'])" in test, "_take_back(['side'], globals())" in test) for test in tests] == [
+        (True, False), (False, True), (False, True)
+    ]  # fmt: skip
+    assert "own_names" not in text(forms.student(lab)) + text(forms.solution(lab))
 
 
 SLOW = "import time\ntime.sleep(90)\narea = 1.0"

@@ -12,6 +12,7 @@ from warpbots.contact import cells_across, width
 from warpbots.meshing import tetrahedra
 from warpbots.scene import Box, Capsule, Material, Points, Posed, Scene, SoftBody, Sphere, Task, Union
 from warpbots.scene.shapes import Sheet, Silhouette, Truss
+from warpbots.simulation import summary
 
 QUARTER = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -109,6 +110,14 @@ def test_a_simulation_needs_a_scene_and_a_solver_alone(solver, capsys):
     assert said.out == "" and said.err.count("\n") == 1
     assert sim.model.summary() in said.err and "0.0625" in said.err and "with dt=0.01 s in" in said.err
     assert torch.isfinite(sim.rollout(None, 2).final.position).all()
+
+
+def test_the_line_has_few_digits_and_only_options_that_were_chosen():
+    """Also of solvers that another one joins."""
+    joined = wb.Coupled(wb.MPM(1 / 3), wb.Articulated(rounding=0.2))
+    sim = wb.Simulation(block(2), wb.MPM(0.1234567891), 1e-3, device="cpu")
+    assert summary._method(joined) == "Coupled(matter=MPM(dx=0.333333), bodies=Articulated(integrator='sdirk2', rounding=0.2))"
+    assert "'robot' is simulated by MPM(dx=0.123457) with dt=0.001 s" in summary.choice(sim)
 
 
 def test_nothing_is_said_where_nothing_was_chosen(capsys):

@@ -2,6 +2,7 @@
 
 import errno
 import importlib.util
+import itertools
 import shutil
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image
 from view_cases import GREEN
 
+import warpbots as wb
 from warpbots.view import animate, film, film_strip
 from warpbots.view.figure_layout import axes_layout, columns_for
 from warpbots.view.motion import collect, evenly
@@ -67,6 +69,18 @@ def test_pictures_of_a_sheet_are_read_like_a_text(flat):
     assert (left + w <= 1.0).all()
     assert (bottom + h <= 1.0).all()
     np.testing.assert_allclose(w * width / (h * height), camera.aspect)
+
+
+def test_the_camera_sees_the_surface_of_coarse_matter():
+    """Its particles are half a cell inside, which is more than the rim of a picture."""
+    beam = wb.SoftBody("beam", wb.shapes.Box((0, -0.02, -0.02), (0.2, 0.02, 0.02)), wb.Material(3e5, 0.25))
+    sim = wb.Simulation(wb.Scene([beam]), wb.MassSpring(0.02), 0.01, device="cpu")
+    motion = collect(sim.rollout(None, 1), np.array([0, 1]))
+    camera = motion.camera()
+    for skin, position in itertools.product(motion.skins, motion.position):
+        seen = camera.project(skin.at(position)[0])
+        assert (seen >= camera.window[0] - 1e-9).all()
+        assert (seen <= camera.window[1] + 1e-9).all()
 
 
 def test_strip_shows_the_disc_where_it_falls(flat):

@@ -18,6 +18,7 @@ c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "warpbots"
 c.ExecutePreprocessor.timeout = 120
 c.ClearSolutions.code_stub = {"python": "# your answer"}
+c.OverwriteCells.add_missing_cells = True
 """
 
 
@@ -34,77 +35,65 @@ def solution(lab: Lab) -> Any:
 def graded(lab: Lab) -> Any:
     """The notebook of students with the hidden tests, into which `grade` puts their answers.
 
-    Before a test, names that it reads get back what the lab has bound to them.
+    Its cells keep the values that tests read, and tests take them back (`own_names`).
     """
-
-    def text(cell: Any) -> str:
-        source = unmarked(without(SOLUTION, cell.source))
-        if "check" not in cell.metadata:
-            return source
-        name = cell.metadata["check"]
-        kept = sorted(own_names.values(lab, name))
-        back = f"from warpbots.labs.own_names import take_back as _take_back\n_take_back({kept})" if kept else ""
-        return "\n".join(filter(None, [own_names.definitions(lab, name), back, source]))
-
-    return _notebook(lab, text)
+    text = _keeping_names(lab)
+    return _notebook(lab, lambda cell: unmarked(without(SOLUTION, text(cell))))
 
 
 def nbgrader(lab: Lab) -> Any:
     """The source notebook for ``nbgrader generate_assignment``.
 
-    Its cells have the metadata of nbgrader: which cells are graded, with how many points, and which are locked. A
-    hidden test begins with the definitions of the lab that it reads.
+    Its cells have the metadata of nbgrader: which cells are graded, with how many points, and which are locked. Hidden
+    blocks keep the values that tests read, and tests take them back (`own_names`). A cell with such a block is graded,
+    with 0 points, because nbgrader refuses hidden blocks elsewhere.
     """
-
-    def text(cell: Any) -> str:
-        if "check" not in cell.metadata:
-            return cell.source
-        own = own_names.definitions(lab, cell.metadata["check"])
-        return f"### BEGIN {HIDDEN}\n{own}\n### END {HIDDEN}\n{cell.source}"
-
-    notebook = _notebook(lab, text)
+    notebook = _notebook(lab, _keeping_names(lab))
     for cell in notebook.cells:
         if is_of_the_student(cell):
             continue
         kind, name = role(cell) or (None, cell.id)
+        keeps = kind is None and without(HIDDEN, cell.source) != cell.source.rstrip()
+        points = {"points": cell.metadata.get("points", 0)} if kind in ("check", "open") or keeps else {}
         cell.metadata["nbgrader"] = {
             "schema_version": 3,
             "grade_id": f"{kind}-{name}" if kind else name,
-            "grade": kind in ("check", "open"),
+            "grade": bool(points),
             "solution": kind in ("answer", "open"),
             "locked": kind in ("check", None),
             "task": False,
-        } | ({"points": cell.metadata["points"]} if kind in ("check", "open") else {})
+        } | points
     return notebook
 
 
 def otter(lab: Lab) -> Any:
     """The master notebook for ``otter assign``.
 
-    A hidden test runs the check of the lab, after the definitions of the lab that it reads. It prints nothing, whatever
-    messages the check has.
+    A hidden test runs the check of the lab where it stands, after it has taken back the names that the check reads
+    (`own_names`). It prints nothing, whatever messages the check has. A cell whose values tests read is a question
+    with 0 points, whose test keeps them.
     """
-    from nbformat.v4 import new_code_cell
     from nbformat.v4 import new_raw_cell as raw
 
     notebook = _notebook(lab, lambda cell: without(HIDDEN, cell.source))
-    checks = {
-        cell.metadata["check"]: f"{own_names.definitions(lab, cell.metadata['check'])}\n{unmarked(cell.source)}"
-        for cell in lab.cells
-        if "check" in cell.metadata
-    }
+    read = own_names.read_by_checks(lab)
     points = {question.name: question.points for question in lab.questions}
     cells = [raw(f"# ASSIGNMENT CONFIG\nname: {lab.name}\ninit_cell: false\nexport_cell: false\nrun_tests: false")]
-    for cell in notebook.cells:
+    for number, (cell, own) in enumerate(zip(notebook.cells, lab.cells, strict=True)):
         match role(cell):
             case "answer", name:
                 cell.source = re.sub(r"### (BEGIN|END) SOLUTION", _otter_marker, cell.source)
-                test = new_code_cell(f"# HIDDEN\n{_silent(checks[name])}")
                 cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points[name]}"), raw("# BEGIN SOLUTION"), cell]
-                cells += [raw("# END SOLUTION"), raw("# BEGIN TESTS"), test, raw("# END TESTS"), raw("# END QUESTION")]
+                cells += [raw("# END SOLUTION")]
+            case "check", name:
+                test = f"{own_names.taking_back(lab, name)}\n{unmarked(own.source)}"
+                cells += [cell, *_otter_test(test), raw("# END QUESTION")]
             case "open", name:
                 cells += [raw(f"# BEGIN QUESTION\nname: {name}\npoints: {points[name]}\nmanual: true")]
                 cells += [raw("# BEGIN SOLUTION"), cell, raw("# END SOLUTION"), raw("# END QUESTION")]
+            case _ if found := own_names.keeping(own, read):
+                cells += [raw(f"# BEGIN QUESTION\nname: values_{number}\npoints: 0"), cell]
+                cells += [*_otter_test(found[1]), raw("# END QUESTION")]
             case _:
                 cells.append(cell)
     notebook.cells = cells
@@ -152,8 +141,7 @@ def _notebook(lab: Lab, text: Callable[[Any], str]) -> Any:
         cell.source = text(cell)
         kind_name = role(cell)
         cell.id = "-".join(kind_name) if kind_name else f"cell-{number}"
-        if kind_name is None or kind_name[0] == "check":
-            cell.metadata["deletable"] = False
+        cell.metadata["deletable"] = False
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel, "lab": lab.name})
 
@@ -171,11 +159,31 @@ def _answered(cell: Any) -> str:
     return "\n".join(line for line in cell.source.splitlines() if not blank.fullmatch(line))
 
 
+def _keeping_names(lab: Lab) -> Callable[[Any], str]:
+    """A function that returns the text of a cell with hidden blocks that keep values and take names back."""
+    read = own_names.read_by_checks(lab)
+
+    def text(cell: Any) -> str:
+        lines = cell.source.splitlines()
+        if "check" in cell.metadata:
+            found = 0, own_names.taking_back(lab, cell.metadata["check"])
+        else:
+            found = own_names.keeping(cell, read) or (0, "")
+        after, code = found
+        block = [f"### BEGIN {HIDDEN}", code, f"### END {HIDDEN}"] if code else []
+        return "\n".join([*lines[:after], *block, *lines[after:]])
+
+    return text
+
+
 def _otter_marker(found: re.Match[str]) -> str:
     return "# BEGIN SOLUTION NO PROMPT" if found[1] == "BEGIN" else "# END SOLUTION"
 
 
-def _silent(code: str) -> str:
-    """Code whose output is discarded; errors remain."""
+def _otter_test(code: str) -> list[Any]:
+    """The cells of a hidden test of Otter; its output is discarded, errors remain."""
+    from nbformat.v4 import new_code_cell, new_raw_cell
+
     inside = "\n".join(f"    {line}" if line else line for line in code.splitlines())
-    return f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n{inside}"
+    silent = f"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()):\n{inside}"
+    return [new_raw_cell("# BEGIN TESTS"), new_code_cell(f"# HIDDEN\n{silent}"), new_raw_cell("# END TESTS")]

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from warpbots.labs import forms, own_names
+from warpbots.labs import forms
 from warpbots.labs.source import Lab, role
 from warpbots.labs.student_numbers import normalised
 from warpbots.output_files import replacing
@@ -99,10 +99,9 @@ def grade(
     _check_kernel()
     found = handed_in(folder, lab)
     out = Path(out) if out is not None else Path(folder).with_name(f"{Path(folder).resolve().name}-graded")
-    whole = forms.graded(lab)
-    kept = _kept(lab, whole)  # here, because ast.parse of Python 3.11 fails at random in threads
+    whole = forms.graded(lab)  # here, because ast.parse of Python 3.11 fails at random in threads
     with ThreadPoolExecutor(parallel or os.cpu_count() or 1) as pool:
-        grades = list(pool.map(lambda item: _grade_one(*item, lab, whole, kept, timeout), found.items()))
+        grades = list(pool.map(lambda item: _grade_one(*item, lab, whole, timeout), found.items()))
     _write(out, lab, grades)
     return grades
 
@@ -118,7 +117,7 @@ def _check_kernel() -> None:
         ) from fault
 
 
-def _grade_one(student: str, path: Path, lab: Lab, whole: Any, kept: dict[str, list[str]], timeout: float) -> Grade:
+def _grade_one(student: str, path: Path, lab: Lab, whole: Any, timeout: float) -> Grade:
     """Run one notebook and count its points.
 
     Args:
@@ -126,7 +125,6 @@ def _grade_one(student: str, path: Path, lab: Lab, whole: Any, kept: dict[str, l
         path: The notebook that was handed in.
         lab: The lab.
         whole: Its notebook with hidden tests (`forms.graded`).
-        kept: Names whose values are kept after its cells (`_kept`).
         timeout: Longest time of a cell [s].
     """
     import nbformat
@@ -143,7 +141,7 @@ def _grade_one(student: str, path: Path, lab: Lab, whole: Any, kept: dict[str, l
     elif name != student:
         said = f"the notebook has the name {name!r}, which is not the name under which it was handed in"
         return Grade(student, nothing, {}, [*remarks, said], notebook)
-    remarks += _run(notebook, kept, path.parent, student, timeout)
+    remarks += _run(notebook, path.parent, student, timeout)
     cells = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
     points: dict[str, int | None] = {}
     said = {}
@@ -205,37 +203,17 @@ def _key(cell: Any, own: dict[str, Any]) -> str | None:
     return cell.get("id") if cell.get("id") in own else None
 
 
-def _kept(lab: Lab, whole: Any) -> dict[str, list[str]]:
-    """Names whose values are kept after a cell of the notebook with hidden tests, by the id of the cell.
-
-    They are those that a check reads.
-    """
-    read = {name for question in lab.questions if not question.open for name in own_names.values(lab, question.name)}
-    return {
-        cell.id: sorted(read & own_names.bound_by(cell))
-        for cell in whole.cells
-        if cell.cell_type == "code" and "answer" not in cell.metadata
-    }
-
-
-def _run(notebook: Any, kept: dict[str, list[str]], folder: Path, student: str, timeout: float) -> list[str]:
-    """Run a notebook in place, and keep values after its cells (`_kept`); what ended it early, in words."""
+def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]:
+    """Run a notebook in place; what ended it early, in words."""
     import nbclient
     from nbclient.exceptions import DeadKernelError
-    from nbformat.v4 import new_code_cell, new_notebook
 
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    running = new_notebook(metadata=notebook.metadata)
-    for cell in notebook.cells:
-        running.cells.append(cell)
-        if names := kept.get(cell.id):
-            code = f"from warpbots.labs.own_names import keep as _keep\n_keep({names})"
-            running.cells.append(new_code_cell(code))
     client = nbclient.NotebookClient(
-        running, timeout=timeout, startup_timeout=300, interrupt_on_timeout=True, allow_errors=True,
+        notebook, timeout=timeout, startup_timeout=300, interrupt_on_timeout=True, allow_errors=True,
         kernel_name="python3", extra_arguments=["--IPKernelApp.log_level=40"],  # errors of the kernel itself
         resources={"metadata": {"path": str(folder)}},
     )  # fmt: skip

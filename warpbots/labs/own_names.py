@@ -1,14 +1,19 @@
-"""Names of the lab that a check reads, so that it judges by them whatever a student has bound to these names."""
+"""Names of the lab that a check reads, so that it judges by them whatever a student has bound to these names.
+
+Cells that a grader runs contain the code: `keeping` keeps values where the lab binds them, `taking_back` gives a check
+its names back.
+"""
 
 import ast
 import builtins
+import symtable
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from warpbots.labs.source import Lab, role, unmarked
 
-__all__ = ["bound_by", "definitions", "keep", "take_back", "values"]
+__all__ = ["definitions", "keep", "keeping", "read_by_checks", "take_back", "taking_back", "values"]
 
 _kept: dict[str, Any] = {}
 """In the kernel of a notebook that is graded: the values of the lab by name."""
@@ -31,14 +36,40 @@ def definitions(lab: Lab, question: str) -> str:
 
 
 def values(lab: Lab, question: str) -> set[str]:
-    """Names that a check reads and that the lab has bound to something that `definitions` leaves out."""
-    bound = {name for statement in _own(lab, question) if not _is_definition(statement) for name in _bound(statement)}
-    return bound & _read(lab, question)
+    """Names that a check reads and that the lab has bound to something that `definitions` leaves out.
+
+    What checks bind themselves is no part of them.
+    """
+    own = (statement for statement in _own(lab, question, checks=False) if not _is_definition(statement))
+    return {name for statement in own for name in _bound(statement)} & _read(lab, question)
 
 
-def bound_by(cell: Any) -> set[str]:
-    """Names that a cell of the lab binds."""
-    return _bound(ast.parse(unmarked(cell.source)))
+def read_by_checks(lab: Lab) -> set[str]:
+    """The `values` of all checks."""
+    return {name for question in lab.questions if not question.open for name in values(lab, question.name)}
+
+
+def taking_back(lab: Lab, question: str) -> str:
+    """Python code in front of a check: `definitions`, and `values` as they were kept."""
+    names = sorted(values(lab, question))
+    back = f"from warpbots.labs.own_names import take_back as _take_back\n_take_back({names}, globals())"
+    return "\n".join(filter(None, [definitions(lab, question), back * bool(names)]))
+
+
+def keeping(cell: Any, names: set[str]) -> tuple[int, str] | None:
+    """Python code that keeps those of the names that a cell of the lab binds; None if there are none.
+
+    Returns:
+        The number of lines of the cell after which the code stands, and the code. It is not always the end: the last
+        expression of a cell is displayed.
+    """
+    if cell.cell_type != "code" or role(cell) is not None:
+        return None
+    binding = [statement for statement in ast.parse(cell.source).body if names & _bound(statement)]
+    if not binding:
+        return None
+    kept = sorted(names & set.union(*map(_bound, binding)))
+    return binding[-1].end_lineno or 0, f"from warpbots.labs.own_names import keep as _keep\n_keep({kept})"
 
 
 def keep(names: Iterable[str]) -> None:
@@ -47,19 +78,24 @@ def keep(names: Iterable[str]) -> None:
     _kept.update({name: own[name] for name in names if name in own})
 
 
-def take_back(names: Iterable[str]) -> None:
-    """Give the main module the values that were kept."""
-    vars(sys.modules["__main__"]).update({name: _kept[name] for name in names if name in _kept})
+def take_back(names: Iterable[str], namespace: dict[str, Any]) -> None:
+    """Give the main module, and a namespace that may be a copy of it, the values that were kept.
+
+    Otter runs tests in a copy.
+    """
+    kept = {name: _kept[name] for name in names if name in _kept}
+    vars(sys.modules["__main__"]).update(kept)
+    namespace.update(kept)
 
 
-def _own(lab: Lab, question: str) -> list[ast.stmt]:
-    """Statements of the lab above a check, without answers."""
+def _own(lab: Lab, question: str, checks: bool = True) -> list[ast.stmt]:
+    """Statements of the lab above a check, with those of other checks or without, and without answers."""
     statements: list[ast.stmt] = []
     for cell in lab.cells:
         kind_name = role(cell)
         if kind_name == ("check", question):
             break
-        if cell.cell_type == "code" and (kind_name is None or kind_name[0] == "check"):
+        if cell.cell_type == "code" and (kind_name is None or (checks and kind_name[0] == "check")):
             statements += ast.parse(unmarked(cell.source)).body
     return statements
 
@@ -97,18 +133,23 @@ def _functions(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _loaded(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    """Global names that are read, also by functions when they are called; without their parameters and variables."""
+    top, *inner = _tables(tree)
+    return {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()} | {
+        symbol.get_name() for table in inner for symbol in table.get_symbols() if symbol.is_global()
+    }
 
 
 def _bound(tree: ast.AST) -> set[str]:
-    """Names that statements bind outside of functions."""
-    match tree:
-        case ast.Import() | ast.ImportFrom():
-            return {alias.asname or alias.name.partition(".")[0] for alias in tree.names}
-        case ast.FunctionDef() | ast.ClassDef():
-            return {tree.name}
-        case ast.Lambda():
-            return set()
-        case ast.Name(ctx=ast.Store()):
-            return {tree.id}
-    return {name for child in ast.iter_child_nodes(tree) for name in _bound(child)}
+    """Names that statements bind outside of functions and comprehensions."""
+    return {
+        symbol.get_name() for symbol in _tables(tree)[0].get_symbols() if symbol.is_assigned() or symbol.is_imported()
+    }
+
+
+def _tables(tree: ast.AST) -> list[symtable.SymbolTable]:
+    """The table of the symbols of a tree, and those of all scopes within it."""
+    tables = [symtable.symtable(ast.unparse(tree), "lab", "exec")]
+    for table in tables:
+        tables += table.get_children()
+    return tables

@@ -52,11 +52,18 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
 
 
 def _method(solver: Any) -> str:
-    """The name of a solver, with its options that differ from the defaults."""
+    """The name of a solver, with its options that differ from the defaults; likewise of the solvers that it joins."""
     if not dataclasses.is_dataclass(solver):
         return str(solver)
     options = ((f, getattr(solver, f.name)) for f in dataclasses.fields(solver))
-    return f"{type(solver).__name__}({', '.join(f'{f.name}={value!r}' for f, value in options if value != f.default)})"
+    shown = (f"{f.name}={_option(value)}" for f, value in options if value != f.default)
+    return f"{type(solver).__name__}({', '.join(shown)})"
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return _method(value) if dataclasses.is_dataclass(value) else repr(value)
 
 
 def _interval(simulation: "Simulation[Any]") -> str:

@@ -73,6 +73,11 @@ class Camera:
         rim = np.full(2, 0.3 * room)
         return cls(axes, box, _at_least(seen.min(axis=0) - rim, seen.max(axis=0) + rim))
 
+    def containing(self, points: np.ndarray) -> "Camera":
+        """The same view, with a window that also contains `points` [m], shape (n, dim)."""
+        seen = np.concatenate([self.window, self.project(points)])
+        return dataclasses.replace(self, window=_at_least(seen.min(axis=0), seen.max(axis=0)))
+
     @property
     def aspect(self) -> float:
         """Width of the window divided by its height."""

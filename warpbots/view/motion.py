@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Motion", "collect", "evenly", "goals_of"]
 
+_MOMENTS = 12  # at which the camera looks at the surfaces
+
 
 @dataclasses.dataclass(frozen=True)
 class Motion:
@@ -83,10 +85,18 @@ class Motion:
         points = np.concatenate([points, outline(self.scene, self.solids, self.poses)])
         if self.goals is not None:
             points = np.concatenate([points, self.goals])
-        if self.obstacles is None:
-            return Camera.around(self.scene, points)
-        shapes = swept(self.scene.obstacles, self.obstacles.position, self.obstacles.rotation)
-        return Camera.around(self.scene, points, obstacles=shapes)
+        moved = self.obstacles
+        shapes = None if moved is None else swept(self.scene.obstacles, moved.position, moved.rotation)
+        return Camera.around(self.scene, points, obstacles=shapes).containing(self._surfaces())
+
+    def _surfaces(self) -> np.ndarray:
+        """Vertices of all skins at some moments [m], shape (n, dim): the particles of coarse matter are well inside."""
+        vertices = [np.empty((0, self.scene.dim))]
+        for skin in self.skins:
+            for position in self.position[evenly(len(self) - 1, _MOMENTS)]:
+                at, torn = skin.points.at(position[skin.members])
+                vertices.append(at[~torn])
+        return np.concatenate(vertices)
 
     def pick(self, frames: np.ndarray) -> "Motion":
         """A motion with only the frames whose indices are in `frames`."""
