@@ -21,6 +21,7 @@ __all__ = [
     "begin_obstacles_kernel",
     "distance_to",
     "evaluate_obstacles_kernel",
+    "free_of_solid",
     "start_of",
     "stop_nodes_kernel",
 ]
@@ -169,7 +170,7 @@ def free_of_solid(obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, 
     deepest = wp.min(d, -depth)
     free = real(0.0)
     while free < length:
-        ahead = wp.min(free + wp.max(d - deepest, depth), length)
+        ahead = wp.min(free + wp.max(d, depth), length)
         d, _slope, _n, _C = distance_to(obstacles, s, R, p, x + wp.float64(ahead / length) * way)
         if d < deepest:
             return free / length
