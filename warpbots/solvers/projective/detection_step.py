@@ -193,7 +193,8 @@ class Detection:
         search, attempt, stride = self._search, self._attempt, self._sizes.stride
         outputs = [search.asked, search.check, search.any, search.rounds, search.early, search.lost]
         outputs += [search.intersection, self._islands, self._progress, attempt]
-        launch(second_attempt.begin_again_kernel, self._worlds, [spent, self._contact.contacts.pressed], outputs, self._device)
+        inputs = [spent, self._contact.contacts.pressed]
+        launch(second_attempt.begin_again_kernel, self._worlds, inputs, outputs, self._device)
 
         def clear() -> None:
             inputs = [stride, search.count, self._islands, attempt.begun]

@@ -163,7 +163,9 @@ def start_of(obstacles: ObstacleArrays, poses: MovingPoses, w: int, s: int, h: w
 
 
 @wp.func
-def free_of_solid(obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, depth: real, x: wp.vec3d, way: wp.vec3d):
+def free_of_solid(
+    obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, depth: real, x: wp.vec3d, way: wp.vec3d
+):
     """Fraction of the path of a point after which it enters a solid deeper than `depth`, and than it began; else 1."""
     length = real(wp.length(way))
     d, _slope, _n, _C = distance_to(obstacles, s, R, p, x)
