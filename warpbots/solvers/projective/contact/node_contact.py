@@ -33,6 +33,7 @@ _CLOSED = wp.constant(wp.float64(1e-3))  # distance below which a contact is clo
 _THIN = wp.constant(wp.float64(THIN))
 _FAR = wp.constant(real(2.0))  # spacings above which a path is examined
 _ENTERED = wp.constant(real(0.1))  # depth at which a path has entered a solid [spacings]
+_PATIENCE = wp.constant(1000)  # steps along a path after which a point has to stop
 _OPPOSITE = wp.constant(real(-0.2))  # cosine between normals of opposite sides: a cube has none at one edge
 APART = wp.constant(-2)
 """Stands in place of a contact law for a body and an obstacle that are never in contact."""
@@ -166,18 +167,23 @@ def start_of(obstacles: ObstacleArrays, poses: MovingPoses, w: int, s: int, h: w
 def free_of_solid(
     obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, depth: real, x: wp.vec3d, way: wp.vec3d
 ):
-    """Fraction of the path of a point after which it enters a solid deeper than `depth`, and than it began; else 1."""
+    """Fraction of the path of a point after which it enters a solid deeper than `depth`, and than it began; else 1.
+
+    The path is followed in steps of the distance, and of at least the `depth`; it ends after many steps in any case.
+    """
     length = real(wp.length(way))
     d, _slope, _n, _C = distance_to(obstacles, s, R, p, x)
     deepest = wp.min(d, -depth)
     free = real(0.0)
-    while free < length:
+    for _ in range(_PATIENCE):
+        if not free < length:
+            return real(1.0)
         ahead = wp.min(free + wp.max(d, depth), length)
         d, _slope, _n, _C = distance_to(obstacles, s, R, p, x + wp.float64(ahead / length) * way)
         if d < deepest:
-            return free / length
+            break
         free = ahead
-    return real(1.0)
+    return free / length
 
 
 @wp.func

@@ -1,4 +1,4 @@
-"""Second attempt of a step whose iteration did not converge with contacts between surfaces.
+"""Second attempt of a step whose iteration did not converge with contacts.
 
 In the first attempt all points of the iteration lie on straight paths from the start of the step, and contacts are only
 found where such a path passes through a surface. In long steps, in which bodies turn or slide around one another, the
@@ -7,9 +7,10 @@ the iteration away from the end.
 
 The second attempt begins at the start of the step and makes contacts before a point passes through them, as incremental
 potential contact does (Li et al. 2020). Each of its first moves is a plain correction that ends where the first pair of
-surfaces would come too near, and planes are updated at every such point. Later moves are those of the first attempt,
-but contacts are sought on the path from the last point that is free of collisions. So the motion to the end of the step
-is a chain of straight paths without collisions, and only the start and the end of the step enter its result.
+surfaces would come too near or the first node would enter a solid, and planes are updated at every such point. Later
+moves are those of the first attempt, but contacts are sought on the path from the last point that is free of
+collisions, and paths of nodes through solids begin there. So the motion to the end of the step is a chain of straight
+paths without collisions, and only the start and the end of the step enter its result.
 """
 
 import warp as wp
