@@ -13,7 +13,7 @@ from warpbots.numerics import real, vector
 from warpbots.scene import Box, Capsule, Cylinder, Material, Obstacle, Posed, Scene, Sheet, SoftBody, Sphere
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
-from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_on_path
+from warpbots.solvers.projective.contact.node_contact import ObstacleArrays, distance_on_path, free_of_solid
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -41,15 +41,33 @@ def measure_kernel(
     normal_out[i] = n
 
 
-def measured(shape, paths) -> tuple[np.ndarray, np.ndarray]:
-    """Distances [m] and normals of a solid at the ends of paths."""
+@wp.kernel
+def free_kernel(
+    obstacles: ObstacleArrays,
+    depth: real,
+    x: wp.array[wp.vec3d],
+    y: wp.array[wp.vec3d],
+    free_out: wp.array[real],
+):
+    """Part of paths that is free of the first solid."""
+    i = wp.tid()
+    R = obstacles.solid.rotation[0]
+    free_out[i] = free_of_solid(obstacles, 0, R, obstacles.solid.position[0], depth, x[i], y[i] - x[i])
+
+
+def obstacle_and_ends(shape, paths):
+    """Model with an obstacle, and both ends of paths."""
     body = SoftBody("body", Box((1, 1, 1), (1.1, 1.1, 1.1)), MATERIAL)
     model = ProjectiveDynamics(0.1).build(Scene((body,), obstacles=(Obstacle(shape),)))
-    obstacles = model.obstacles
-    x, y = (wp.array(p, dtype=wp.vec3d, device=model.device) for p in np.array(paths, dtype=float).swapaxes(0, 1))
+    return model, [wp.array(p, dtype=wp.vec3d, device=model.device) for p in np.array(paths, float).swapaxes(0, 1)]
+
+
+def measured(shape, paths) -> tuple[np.ndarray, np.ndarray]:
+    """Distances [m] and normals of a solid at the ends of paths."""
+    model, (x, y) = obstacle_and_ends(shape, paths)
     distance, normal = wp.zeros(len(x), dtype=real, device=model.device), wp.zeros(len(x), dtype=vector(3))
     normal = normal.to(model.device)
-    wp.launch(measure_kernel, len(x), [obstacles, SPACING, x, y], [distance, normal], device=model.device)
+    wp.launch(measure_kernel, len(x), [model.obstacles, SPACING, x, y], [distance, normal], device=model.device)
     return distance.numpy(), normal.numpy()
 
 
@@ -73,6 +91,25 @@ def test_a_path_through_a_round_solid_ends_under_its_tangent():
         distance, normal = measured(shape, [((0, 0, 0.2), (0, 0, -0.2))])
         assert distance == pytest.approx([-0.3], abs=1e-3)
         assert normal[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "least", "most"),
+    [
+        ((0, 0, 0.02), (0, 0, -0.08), 0.2, 0.21),  # from above, down to the depth
+        ((0, 0, 0), (0, 0, -0.5), 0.0, 0.002),  # from the surface
+        ((0, 0, 0), (0.1, 0, -0.0005), 1.0, 1.0),  # along it
+        ((-0.3, 0, -0.03), (0.3, 0, -0.03), 1 / 6, 1 / 6 + 0.001 / 0.6),  # from the side
+        ((0, 0, -0.005), (0, 0, 0.02), 1.0, 1.0),  # out of the slab
+        ((0, 0, -0.005), (0, 0, -0.02), 0.0, 0.0),  # deeper into it
+        ((-0.3, 0, 0.001), (0.3, 0, 0.001), 1.0, 1.0),  # past it
+    ],
+)
+def test_a_path_is_free_of_a_solid_until_it_enters_deeper_than_it_began(start, end, least, most):
+    model, (x, y) = obstacle_and_ends(SLAB, [(start, end)])
+    free = wp.zeros(1, dtype=real, device=model.device)
+    wp.launch(free_kernel, 1, [model.obstacles, 0.001, x, y], [free], device=model.device)
+    assert least - 1e-6 <= free.numpy()[0] <= most + 1e-6
 
 
 def test_a_path_may_cut_a_corner():

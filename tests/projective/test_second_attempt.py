@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from warpbots.numerics import precision
-from warpbots.scene import Scene
-from warpbots.simulation import Simulation
+from warpbots.scene import Box, HalfSpace, Material, Obstacle, Scene, SoftBody
+from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import ProjectiveDynamics
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -40,6 +40,11 @@ SLIDING = (
     ],
 )
 """A spike that turns and slides on a ridge that is held."""
+OVER_AN_EDGE = (
+    [[-8.6, 5.4, 0.0], [46.8, -73.4, 50.0], [79.2, -58.5, 1.8], [95.4, -7.3, 28.5], [63.0, -22.2, 76.8]],
+    [[-63, 42, 0], [516, -299, -696], [165, -110, -1005], [372, -224, -838], [725, -413, -527]],
+)
+"""A spike that tips over the edge of an obstacle, with its tip on the top."""
 
 
 def simulation(described: Scene, **options) -> Simulation:
@@ -67,6 +72,32 @@ def test_a_body_passes_around_another_one_in_one_step(offset):
         assert end.shorter_steps[0] == 0
         ends.append(end.position[0].double().cpu().numpy())
     assert np.abs(ends[0] - ends[1]).max() < 2e-6
+
+
+@pytest.mark.parametrize("offset", [-2e-5, 0.0, 2e-5])
+def test_a_body_passes_an_edge_of_an_obstacle_in_one_step(offset):
+    """Its nodes stop before they enter the obstacle; at the end nothing is in contact, as without the obstacle."""
+    described = scene("spike on cubes", "obstacle")
+    ends = []
+    for obstacles in (described.obstacles, ()):
+        sim = simulation(dataclasses.replace(described, obstacles=obstacles))
+        end = sim.step(begun(sim, OVER_AN_EDGE, offset), torch.zeros(0))
+        assert end.shorter_steps[0] == 0
+        ends.append(end.position[0].double().cpu().numpy())
+    assert np.abs(ends[0] - ends[1]).max() < 2e-6
+
+
+def test_a_step_begins_again_if_only_nodes_are_in_contact():
+    """Too few iterations make the step of a cube on the ground fail twice; its second attempt has moved it."""
+    cube = SoftBody("cube", Box((0, 0, 0), (0.1, 0.1, 0.1)), Material(1e5, 0.3, 1000.0), velocity=(0.0, 0.0, -1.0))
+    ground = Obstacle(HalfSpace((0, 0, 0), (0, 0, 1)))
+    sim = simulation(Scene((cube,), obstacles=(ground,)), max_iterations=4, max_halvings=0)
+    with pytest.raises(SimulationError, match="did not converge"):
+        sim.step(sim.state(), torch.zeros(0))
+    attempt = sim.model.workspace.contact.attempt
+    assert sim.model.matrices.islands.touching.numpy()[0] == 0
+    assert 0 < attempt.left.numpy()[0] < 20
+    assert np.abs(attempt.u.numpy()).max() > 1e-4
 
 
 def test_a_body_slides_around_a_ridge_in_one_step():

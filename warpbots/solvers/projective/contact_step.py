@@ -61,6 +61,7 @@ class ContactStep:
         self._sizes, self._matrix = model.topology.sizes, model.matrices.of(dt)
         self._topology, self._x = self._matrix.contact, points.position
         self.detection = Detection(model, points.position, dt)
+        self._begun = self.detection.begun
 
     def _each(self, count: int) -> tuple[int, int]:
         return self._model.worlds, count
@@ -162,9 +163,9 @@ class ContactStep:
     def _evaluate(self, active: wp.array, z: wp.array, f: wp.array) -> None:
         """Write distances and normals of all contacts, and compliances of active contacts."""
         contacts, columns = self._arrays.contacts, self._matrix.compliance
-        inputs = [*self._surfaces, active, self._x, z, f]
-        self._solids(node_contact.evaluate_obstacles_kernel, [self._model.obstacles, *inputs], [contacts])
-        self._pairs(pairs.evaluate_pairs_kernel, inputs, [contacts])
+        inputs = [self._model.obstacles, *self._surfaces, active, self._x, self._begun, z, f]
+        self._solids(node_contact.evaluate_obstacles_kernel, inputs, [contacts])
+        self._pairs(pairs.evaluate_pairs_kernel, [*self._surfaces, active, self._x, z, f], [contacts])
         if self._sizes.contacts:
             columns.count.zero_()
             self._all(coulomb_law.need_kernel, [active, contacts], [columns])
@@ -188,8 +189,8 @@ class ContactStep:
             faces, converged = embedded.face.size, self._matrix.iteration.progress.converged
             islands = self._model.matrices.islands
             poses, h = self._surfaces
-            inputs = [self._model.obstacles, poses, sizes.points, sizes.stride, embedded.face, h, self._x, u]
-            inputs += [where, islands, converged]
+            inputs = [self._model.obstacles, poses, sizes.points, sizes.stride, embedded.face, h, self._x]
+            inputs += [self._begun, u, where, islands, converged]
             outputs = [embedded.depth, embedded.solid]
             launch(embedded_obstacles.find_embedded_kernel, self._each(faces), inputs, outputs, self._device)
             inputs = [embedded.depth, faces, embedded.face, islands]
@@ -216,6 +217,7 @@ class ContactStep:
         """Evaluate the contacts at the end `u` of a step."""
         if self._sizes.contacts:
             self.begin(self._workspace.everywhere)
+            self.detection.stay(u)
             for kept, array in end.pairs(self._arrays.search):
                 copy(array, kept)
             if self._workspace.static_friction:

@@ -124,10 +124,11 @@ class ContactWorkspace:
     def attempt(self) -> SecondAttempt:
         """Second attempts of steps."""
         sizes, components, attempt = self.topology.sizes, len(self.topology.components), SecondAttempt()
-        counts = {"left": components, "free": components, "u": sizes.stride, "x": sizes.points, "way": sizes.stride}
+        counts = dict.fromkeys(("begun", "left", "free"), components)
+        counts |= {"u": sizes.stride, "x": sizes.points, "way": sizes.stride}
         for name, count in counts.items():
             setattr(attempt, name, self._zeros(count, SecondAttempt.vars[name].type.dtype))
-        attempt.begun = wp.zeros(1, dtype=int, device=self.topology.device)
+        attempt.any = wp.zeros(1, dtype=int, device=self.topology.device)
         return attempt
 
     @functools.cached_property

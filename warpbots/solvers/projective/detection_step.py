@@ -9,6 +9,7 @@ from warpbots.solvers.projective.contact import (
     detection,
     detection_control,
     merge,
+    node_contact,
     pairs,
     planes,
     second_attempt,
@@ -26,7 +27,11 @@ _THREADS = 1024
 
 
 class Detection:
-    """Pairs of all worlds in a step; without contact between bodies nothing runs."""
+    """Pairs of all worlds in a step; without contact between bodies nothing runs.
+
+    Attributes:
+        begun: Displacements at which the paths to the end of the step begin: 0, but for second attempts.
+    """
 
     def __init__(self, model: ProjectiveModel, x: wp.array, dt: float):
         """Collect the arrays; nothing runs yet.
@@ -41,10 +46,12 @@ class Detection:
         self._topology, self._progress = matrix.contact, matrix.iteration.progress
         self._poses, self._step = model.frames.solids, wp.float64(dt)
         self._zero, self._contact, self._islands = workspace.zero, workspace.contact, matrix.iteration.islands
+        self.begun, self._model = self._zero, model
         if self._sizes.capacity:
             self._pairs, self._search = model.pairs, workspace.contact.search
             self._boxes = workspace.contact.boxes
             self._attempt, self._twice = workspace.contact.attempt, model.skeleton is None and not model.frames.names
+            self.begun = self._attempt.u
             self._control = SearchControl()
             for name in SearchControl.vars:
                 source = self._attempt if name in second_attempt.SecondAttempt.vars else self._search
@@ -75,21 +82,35 @@ class Detection:
     def _launch(self, kernel: wp.Kernel, count: int, inputs: list, outputs: list) -> None:
         launch(kernel, (self._worlds, count), inputs, outputs, self._device)
 
+    def stay(self, u: wp.array) -> None:
+        """Let paths begin at the end `u` of the step, for an adjoint, on which the path has no influence."""
+        if self._sizes.capacity and self._twice:
+            copy(self._attempt.u, u)
+
     def _run(self, u: wp.array, tolerance: float) -> None:
         struct, search, attempt = self._pairs, self._search, self._attempt
         self._update_planes(u, tolerance, shortened=0)
         inputs = [struct, search.check, search.searches, u]
         self._launch(detection_control.keep_path_kernel, struct.vertex.size, inputs, [search.path])
         points = max(self._sizes.points, self._islands.count)
-        inputs = [struct, self._x, u, search.check, self._islands]
+        inputs = [self._sizes.points, self._sizes.stride, self._x, u, search.check, self._islands]
         self._launch(second_attempt.path_kernel, points, inputs, [attempt])
         self._find(attempt.x, attempt.way, real(1.0 - min(tolerance / CLEARANCE, _NEAR)))
         if self._twice:
-            inputs = [struct, search.check, search.asked, self._islands, self._progress]
+            self._stop_nodes()
+            inputs = [self._sizes.stride, search.check, search.asked, self._islands, self._progress]
             self._launch(second_attempt.follow_kernel, self._sizes.points, inputs, [attempt, u])
             self._update_planes(u, tolerance, shortened=1)
         self._make_contacts()
         self._resolve(u)
+
+    def _stop_nodes(self) -> None:
+        """End the moves of second attempts where a node would enter an obstacle."""
+        if self._sizes.solid_contacts:
+            search, attempt = self._search, self._attempt
+            inputs = [self._topology, self._model.obstacles, self._poses, attempt.x, attempt.way]
+            inputs += [search.check, search.asked, self._islands, self._contact.contacts]
+            self._launch(node_contact.stop_nodes_kernel, self._sizes.solid_contacts, inputs, [attempt.free])
 
     def _update_planes(self, u: wp.array, tolerance: float, shortened: int) -> None:
         search = self._search
@@ -155,7 +176,7 @@ class Detection:
     def ask(self, u: wp.array, spent: int) -> None:
         """Request a search if a step has just converged to `u`, unless the first search shows that nothing is near.
 
-        A step that has failed with pairs in contact begins again, with `spent` iterations counted as taken. With bones
+        A step that has failed with contacts begins again, with `spent` iterations counted as taken. With bones
         or motions that are prescribed it does not: the start of the step is not an admissible point there.
         """
         if self._sizes.capacity:
@@ -172,10 +193,12 @@ class Detection:
         search, attempt, stride = self._search, self._attempt, self._sizes.stride
         outputs = [search.asked, search.check, search.any, search.rounds, search.early, search.lost]
         outputs += [search.intersection, self._islands, self._progress, attempt]
-        launch(second_attempt.begin_again_kernel, self._worlds, [spent], outputs, self._device)
+        inputs = [spent, self._contact.contacts.pressed]
+        launch(second_attempt.begin_again_kernel, self._worlds, inputs, outputs, self._device)
 
         def clear() -> None:
-            self._launch(second_attempt.clear_kernel, stride, [stride, self._islands, attempt], [self._pairs, u])
-            attempt.begun.zero_()
+            inputs = [stride, search.count, self._islands, attempt.begun]
+            self._launch(second_attempt.clear_kernel, stride, inputs, [search.kind, search.redundant, u])
+            attempt.any.zero_()
 
-        if_then(attempt.begun, clear)
+        if_then(attempt.any, clear)

@@ -70,6 +70,7 @@ def find_embedded_kernel(
     # state
     h: wp.float64,
     x: wp.array[_vec],
+    begun: wp.array[NODE],
     u: wp.array[NODE],
     where: wp.array[int],
     # work
@@ -82,7 +83,7 @@ def find_embedded_kernel(
     """Write the depth of a face inside a solid, and the solid, if a step has converged and the depth is above a limit.
 
     A path may cut a corner of a solid that the end of the path does not cut, so that the limit for paths may be larger.
-    A half-space is never inside a face whose corners are outside of it.
+    A half-space is never inside a face whose corners are outside of it. Paths begin at the displacements `begun`.
     """
     w, k = wp.tid()
     n = w * corners.shape[0] + k
@@ -99,9 +100,9 @@ def find_embedded_kernel(
     for s in range(obstacles.solids):
         law = obstacles.law[obstacles.body[i[0]] * obstacles.obstacles + obstacles.obstacle[s]]
         if obstacles.thinnest[s] > _ZERO and law != APART:
-            a = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[0]])))
-            b = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[1]])))
-            c = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[2]])))
+            a = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[0]]))) + at(begun, row + i[0])
+            b = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[1]]))) + at(begun, row + i[1])
+            c = _vec(start_of(obstacles, poses, w, s, h, wp.vec3d(x[first + i[2]]))) + at(begun, row + i[2])
             ua = at(u, row + i[0]) - (a - x[first + i[0]])
             ub = at(u, row + i[1]) - (b - x[first + i[1]])
             uc = at(u, row + i[2]) - (c - x[first + i[2]])

@@ -13,6 +13,7 @@ from warpbots.solvers.projective.contact.contact_arrays import ContactArrays, Co
 from warpbots.solvers.projective.contact.coulomb_law import acts
 from warpbots.solvers.projective.contact.surface_samples import THIN
 from warpbots.solvers.projective.elements.element import at
+from warpbots.solvers.projective.islands import Islands, component_of
 
 __all__ = [
     "APART",
@@ -20,7 +21,9 @@ __all__ = [
     "begin_obstacles_kernel",
     "distance_to",
     "evaluate_obstacles_kernel",
+    "free_of_solid",
     "start_of",
+    "stop_nodes_kernel",
 ]
 
 _vec, _mat = vector(3), matrix(3)
@@ -30,6 +33,7 @@ _CLOSED = wp.constant(wp.float64(1e-3))  # distance below which a contact is clo
 _THIN = wp.constant(wp.float64(THIN))
 _FAR = wp.constant(real(2.0))  # spacings above which a path is examined
 _ENTERED = wp.constant(real(0.1))  # depth at which a path has entered a solid [spacings]
+_PATIENCE = wp.constant(1000)  # steps along a path after which a point has to stop
 _OPPOSITE = wp.constant(real(-0.2))  # cosine between normals of opposite sides: a cube has none at one edge
 APART = wp.constant(-2)
 """Stands in place of a contact law for a body and an obstacle that are never in contact."""
@@ -160,6 +164,29 @@ def start_of(obstacles: ObstacleArrays, poses: MovingPoses, w: int, s: int, h: w
 
 
 @wp.func
+def free_of_solid(
+    obstacles: ObstacleArrays, s: int, R: wp.mat33d, p: wp.vec3d, depth: real, x: wp.vec3d, way: wp.vec3d
+):
+    """Fraction of the path of a point after which it enters a solid deeper than `depth`, and than it began; else 1.
+
+    The path is followed in steps of the distance, and of at least the `depth`; it ends after many steps in any case.
+    """
+    length = real(wp.length(way))
+    d, _slope, _n, _C = distance_to(obstacles, s, R, p, x)
+    deepest = wp.min(d, -depth)
+    free = real(0.0)
+    for _ in range(_PATIENCE):
+        if not free < length:
+            return real(1.0)
+        ahead = wp.min(free + wp.max(d, depth), length)
+        d, _slope, _n, _C = distance_to(obstacles, s, R, p, x + wp.float64(ahead / length) * way)
+        if d < deepest:
+            break
+        free = ahead
+    return free / length
+
+
+@wp.func
 def surface_displacement(poses: MovingPoses, w: int, s: int, h: wp.float64, y: wp.vec3d):
     """Displacement of the surface of solid s in a step of length h [m], where the surface is at y at the end."""
     carried = carried_velocity(poses.position[w, s], poses.linear[w, s], poses.spin[w, s], y)
@@ -244,12 +271,16 @@ def evaluate_obstacles_kernel(
     h: wp.float64,
     active: wp.array[int],
     x: wp.array[_vec],
+    begun: wp.array[NODE],
     z: wp.array[NODE],
     f: wp.array[NODE],
     # out
     contacts_out: ContactArrays,
 ):
-    """Write distances from solids at the end of the step; contacts that are closed or have a force are active."""
+    """Write distances from solids at the end of the step; contacts that are closed or have a force are active.
+
+    The paths of nodes to their ends begin at the displacements `begun`.
+    """
     w, c = wp.tid()
     if active[w] == 0:
         return
@@ -259,16 +290,18 @@ def evaluate_obstacles_kernel(
     if node[0] < 0:
         return
     here = wp.vec3d()
+    first = wp.vec3d()
     way = wp.vec3d()
     for q in range(3):
         if node[q] >= 0:
             j = w * topology.stride + node[q]
             share = wp.float64(contacts_out.weight[k][q])
             here += share * wp.vec3d(x[w * topology.nodes + node[q]])
+            first += share * wp.vec3d(at(begun, j))
             way += share * wp.vec3d(at(z, j) + at(f, j))
     spacing = real(_SPACING * obstacles.edge[c / obstacles.solids])
     s = c % obstacles.solids
-    start = start_of(obstacles, poses, w, s, h, here)
+    start = start_of(obstacles, poses, w, s, h, here) + first
     end = here + way
     d, slope, n, C = distance_on_path(obstacles, s, poses.rotation[w, s], poses.position[w, s], spacing, start, end)
     contacts_out.distance[k] = d
@@ -281,3 +314,42 @@ def evaluate_obstacles_kernel(
     contacts_out.extra[k] = holding(extra, contacts_out.changes[k])
     lam = at(z, w * topology.stride + topology.first + c)
     contacts_out.listed[k] = acts(d, lam, contacts_out.condition[k], contacts_out.closed[k])
+
+
+@wp.kernel(enable_backward=False)
+def stop_nodes_kernel(
+    # model
+    topology: ContactTopology,
+    obstacles: ObstacleArrays,
+    poses: MovingPoses,
+    # state
+    x: wp.array[_vec],
+    way: wp.array[NODE],
+    # work
+    check: wp.array[int],
+    asked: wp.array[int],
+    islands: Islands,
+    contacts: ContactArrays,
+    # out
+    free_out: wp.array[real],
+):
+    """In second attempts, note how far the paths of nodes from x are free of solids; `way` is their displacement."""
+    w, c = wp.tid()
+    if check[w] == 0:
+        return
+    k = w * topology.contacts + c
+    node = contacts.node[k]
+    component = w * islands.count + component_of(islands, w, topology.first + c)
+    if node[0] < 0 or islands.again[component] == 0 or asked[component] < 1:
+        return
+    start = wp.vec3d()
+    along = wp.vec3d()
+    for q in range(3):
+        if node[q] >= 0:
+            share = wp.float64(contacts.weight[k][q])
+            start += share * wp.vec3d(x[w * topology.nodes + node[q]])
+            along += share * wp.vec3d(at(way, w * topology.stride + node[q]))
+    s = c % obstacles.solids
+    depth = _ENTERED * real(_SPACING * obstacles.edge[c / obstacles.solids])
+    free = free_of_solid(obstacles, s, poses.rotation[w, s], poses.position[w, s], depth, start, along)
+    wp.atomic_min(free_out, component, free)

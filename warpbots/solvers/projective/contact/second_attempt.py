@@ -1,4 +1,4 @@
-"""Second attempt of a step whose iteration did not converge with contacts between surfaces.
+"""Second attempt of a step whose iteration did not converge with contacts.
 
 In the first attempt all points of the iteration lie on straight paths from the start of the step, and contacts are only
 found where such a path passes through a surface. In long steps, in which bodies turn or slide around one another, the
@@ -7,9 +7,10 @@ the iteration away from the end.
 
 The second attempt begins at the start of the step and makes contacts before a point passes through them, as incremental
 potential contact does (Li et al. 2020). Each of its first moves is a plain correction that ends where the first pair of
-surfaces would come too near, and planes are updated at every such point. Later moves are those of the first attempt,
-but contacts are sought on the path from the last point that is free of collisions. So the motion to the end of the step
-is a chain of straight paths without collisions, and only the start and the end of the step enter its result.
+surfaces would come too near or the first node would enter a solid, and planes are updated at every such point. Later
+moves are those of the first attempt, but contacts are sought on the path from the last point that is free of
+collisions, and paths of nodes through solids begin there. So the motion to the end of the step is a chain of straight
+paths without collisions, and only the start and the end of the step enter its result.
 """
 
 import warp as wp
@@ -36,7 +37,8 @@ _SHORTENED = wp.constant(20)
 class SecondAttempt:
     """Second attempts of all worlds; `Islands.again` marks the components that take one.
 
-    begun: 1 if a second attempt has just begun in any world, shape (1,).
+    begun: 1 for a component whose second attempt has just begun, shape (worlds * components,).
+    any: 1 if a second attempt has just begun in any world, shape (1,).
     left: Moves of a component that are still to be shortened, shape (worlds * components,).
     free: Fraction of the last path of a component that is free of collisions, shape (worlds * components,).
     u: Displacements at the last point that is free of collisions; 0 in first attempts, shape (worlds * stride,).
@@ -45,6 +47,7 @@ class SecondAttempt:
     """
 
     begun: wp.array[int]
+    any: wp.array[int]
     left: wp.array[int]
     free: wp.array[real]
     u: wp.array[NODE]
@@ -84,7 +87,8 @@ def first_attempt_kernel(
 @wp.kernel(enable_backward=False)
 def path_kernel(
     # model
-    pairs: PairArrays,
+    points: int,
+    stride: int,
     # state
     x: wp.array[_vec],
     u: wp.array[NODE],
@@ -98,9 +102,9 @@ def path_kernel(
     w, i = wp.tid()
     if check[w] == 0:
         return
-    if i < pairs.nodes:
-        k = w * pairs.stride + i
-        attempt_out.x[w * pairs.nodes + i] = x[w * pairs.nodes + i] + at(attempt_out.u, k)
+    if i < points:
+        k = w * stride + i
+        attempt_out.x[w * points + i] = x[w * points + i] + at(attempt_out.u, k)
         attempt_out.way[k] = u[k] - attempt_out.u[k]
     if i < islands.count:
         attempt_out.free[w * islands.count + i] = real(1.0)
@@ -120,7 +124,7 @@ def free_of_island(islands: Islands, attempt: SecondAttempt, u: int):
 @wp.kernel(enable_backward=False)
 def follow_kernel(
     # model
-    pairs: PairArrays,
+    stride: int,
     # work
     check: wp.array[int],
     asked: wp.array[int],
@@ -139,40 +143,33 @@ def follow_kernel(
     if islands.again[c] == 0 or asked[c] < 1:
         return
     root = root_of(islands, w, component)
-    k = w * pairs.stride + i
+    k = w * stride + i
     attempt_out.u[k] = attempt_out.u[k] + free_of_island(islands, attempt_out, root) * attempt_out.way[k]
     if attempt_out.left[c] > 0 and progress.converged[root] == 0:
         u_out[k] = attempt_out.u[k]
 
 
 @wp.func
-def has_failed_at_contacts(islands: Islands, progress: IterationState, u: int):
-    """Whether the iteration of an island with pairs in contact has failed, in its first attempt."""
+def has_failed_at_contacts(islands: Islands, progress: IterationState, u: int, pressed: int):
+    """Whether the first attempt of an island has failed, with pairs in contact or in a world that is `pressed`."""
     ended = progress.active[u] + progress.waiting[u] + progress.converged[u] == 0
-    return ended and islands.moves[u] == 1 and islands.touching[u] > 0 and islands.again[u] == 0
+    return ended and islands.moves[u] == 1 and islands.touching[u] + pressed > 0 and islands.again[u] == 0
 
 
 @wp.func
-def ask_again(
-    islands: Islands, progress: IterationState, attempt: SecondAttempt, w: int, asked: wp.array[int],
-    check: wp.array[int], any: wp.array[int],
-):  # fmt: skip
-    """Request a search after each move that is shortened; such moves are not accelerated."""
-    for c in range(islands.count):
-        k = w * islands.count + c
-        u = root_of(islands, w, c)
-        if attempt.left[k] > 0 and progress.active[u] == 1:
-            attempt.left[k] = attempt.left[k] - 1
-            asked[k] = 1
-            check[w] = 1
-            any[0] = 1
-            restart(progress, u)
+def ask_for(progress: IterationState, w: int, k: int, u: int, asked: wp.array[int], check: wp.array[int]):
+    """Request a search of component k in island u; the move that leads to it is not accelerated."""
+    asked[k] = 1
+    check[w] = 1
+    restart(progress, u)
 
 
 @wp.kernel(enable_backward=False)
 def begin_again_kernel(
     # model
     spent: int,
+    # work
+    pressed: wp.array[int],
     # out
     asked_out: wp.array[int],
     check_out: wp.array[int],
@@ -185,55 +182,64 @@ def begin_again_kernel(
     progress_out: IterationState,
     attempt_out: SecondAttempt,
 ):
-    """Begin a second attempt in islands whose first one has failed; it counts `spent` iterations as taken.
+    """Request a search after each move that is shortened, and begin a second attempt where the first one has failed.
 
-    Request a search in islands whose moves are shortened.
+    A second attempt counts `spent` iterations as taken. A world is `pressed` (1) if it has active contacts.
     """
     w = wp.tid()
     some = int(0)
+    for c in range(islands_out.count):
+        k = w * islands_out.count + c
+        u = root_of(islands_out, w, c)
+        attempt_out.begun[k] = 0
+        if attempt_out.left[k] > 0 and progress_out.active[u] == 1:
+            attempt_out.left[k] = attempt_out.left[k] - 1
+            ask_for(progress_out, w, k, u, asked_out, check_out)
+            any_out[0] = 1
     for island in range(islands_out.count):
         u = w * islands_out.count + island
-        if islands_out.root[u] == island and has_failed_at_contacts(islands_out, progress_out, u):
+        if islands_out.root[u] == island and has_failed_at_contacts(islands_out, progress_out, u, pressed[w]):
             some = 1
             for c in range(islands_out.count):
                 k = w * islands_out.count + c
                 if islands_out.root[k] == island:
                     islands_out.again[k] = 1
-                    attempt_out.left[k] = _SHORTENED + 1
+                    attempt_out.begun[k] = 1
+                    attempt_out.left[k] = _SHORTENED
                     rounds_out[k] = 1
                     early_out[k] = 0
                     lost_out[k] = 0
+                    ask_for(progress_out, w, k, u, asked_out, check_out)
             progress_out.active[u] = 1
             progress_out.iterations[u] = spent
             progress_out.share[u] = wp.float64(1.0)
-            restart(progress_out, u)
             wp.atomic_add(progress_out.any, 0, 1)
     if some == 1:
-        attempt_out.begun[0] = 1
+        any_out[0] = 1
+        attempt_out.any[0] = 1
         intersection_out[w] = wp.int64(0)
         look(islands_out, progress_out, w)
-    ask_again(islands_out, progress_out, attempt_out, w, asked_out, check_out, any_out)
 
 
 @wp.kernel(enable_backward=False)
 def clear_kernel(
     # model
-    entries: int,
+    stride: int,
     # work
+    count: wp.array[int],
     islands: Islands,
-    attempt: SecondAttempt,
+    begun: wp.array[int],
     # out
-    pairs_out: PairArrays,
+    kind_out: wp.array[int],
+    redundant_out: wp.array[int],
     u_out: wp.array[NODE],
 ):
     """Go back to the start of the step, without forces and without pairs in contact, where a second attempt begins."""
     w, i = wp.tid()
-    first = entries - pairs_out.capacity
-    used = int(1)
-    if i >= first:
-        used = int(i - first < pairs_out.count[w])
-    if used == 1 and attempt.left[w * islands.count + component_of(islands, w, i)] == _SHORTENED:
-        u_out[w * pairs_out.stride + i] = NODE()
-        if i >= first:
-            pairs_out.kind[w * pairs_out.capacity + i - first] = NONE
-            pairs_out.redundant[w * pairs_out.capacity + i - first] = 0
+    pair = i - islands.entries
+    if pair >= count[w] or begun[w * islands.count + component_of(islands, w, i)] == 0:
+        return
+    u_out[w * stride + i] = NODE()
+    if pair >= 0:
+        kind_out[w * islands.pairs + pair] = NONE
+        redundant_out[w * islands.pairs + pair] = 0
