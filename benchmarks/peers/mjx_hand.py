@@ -2,8 +2,8 @@
 
 The scene is the file that `warpbots.robots.save` wrote, with the contact laws of warpbots as closely as MuJoCo's soft
 constraints have them. JAX differentiates the steps of MJX in reverse mode only if the solver of constraints runs a
-single iteration, from the accelerations of the step before. It answers controls as ``serve.py`` says (``pip install
-mujoco-mjx``).
+single iteration, from the accelerations of the step before; here more iterations would change nothing. It answers
+controls as ``serve.py`` says (``pip install mujoco-mjx``).
 """
 
 import os
@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from serve import serve
 
-SEARCH = 8
-"""Iterations of MJX's line search, all of which JAX stores for the gradient; its default is 50."""
+SEARCH = 4
+"""Iterations of MJX's line search, all of which JAX differentiates; its default is 50."""
 
 
 class Smooth:
@@ -53,11 +53,12 @@ def prepare(options):
     start = mjx.put_data(model, mujoco.MjData(model))
     types = jax.eval_shape(lambda data: mjx.step(there, data), start)  # integers of contacts widen in the first step
     start = jax.tree.map(lambda value, like: jnp.asarray(value, like.dtype), start, types)
+    again = jax.checkpoint(mjx.step)  # keeps states and computes steps twice, which is faster than to keep everything
     target, scale = jnp.array(options["target"]), jnp.array(options["scale"])
 
     def interval(data, u):
         def step(data, _):
-            return mjx.step(there, data), None
+            return again(there, data), None
 
         data, _ = jax.lax.scan(step, data.replace(ctrl=u), None, length=options["substeps"])
         return data, data.qpos
