@@ -331,7 +331,7 @@ def draw(name: str, experiment: Experiment, learners: dict[str, list[Learner]]) 
             line = {"color": colour, "linestyle": style, "label": title if seed == 0 else None, "alpha": 0.85}
             over_episodes.plot(np.arange(1, len(values) + 1), values, **line)
             over_seconds.plot(np.cumsum(learner.seconds), values, **line)
-    over_episodes.set(xlabel="episodes", ylabel=measure)
+    over_episodes.set(xlabel="episodes", ylabel=measure, yscale="linear" if factor < 0 else "log")
     over_seconds.set(xlabel="seconds of processor time", xscale="log")
     over_episodes.legend(frameon=False)
     figure.savefig(figures(__file__) / f"beside_{name}.png")
