@@ -10,11 +10,14 @@ time of the process that simulates, all its threads together, which other progra
 clock; they begin after a first episode, which compiles.
 
 First the motions of both sides under the first controls are compared, and the gradients of both with their own
-difference quotients. Writes ``beside_NAME.png`` beside this file.
+difference quotients. Where the peer simulates several worlds at once (MJX), episodes of 1 and 16 worlds are timed,
+forward and with gradient; the time of a first episode includes compilation. Writes ``beside_NAME.png`` beside this
+file.
 """
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import subprocess
@@ -35,6 +38,8 @@ sys.path.insert(0, str(HERE))
 import torch  # noqa: E402
 from beside_scenes import EXPERIMENTS, Experiment  # noqa: E402
 from fast import figures, sized  # noqa: E402
+
+import warpbots as wb  # noqa: E402
 
 OURS = "warpbots"
 STEPS = (1e-2, 3e-3, 1e-3)
@@ -89,17 +94,32 @@ class Here:
     def __init__(self, experiment: Experiment):
         self.experiment = experiment
 
-    def episode(self, controls: np.ndarray, path: bool = False) -> dict:
-        """Loss, its gradient with respect to the controls, processor time [s], and, with `path`, what is observed."""
-        experiment, sim = self.experiment, self.experiment.sim
+    @functools.lru_cache(1)  # noqa: B019
+    def worlds(self, number: int) -> wb.Simulation:
+        """The simulation with several worlds, on one thread."""
+        sim = self.experiment.sim
+        return wb.Simulation(
+            sim.scene, sim.solver, sim.dt, sim.substeps, worlds=number, threads=1, checkpoints=sim.checkpoints
+        )
+
+    def episode(self, controls: np.ndarray, path: bool = False, gradient: bool = True) -> dict:
+        """Loss, its gradient with respect to the controls, processor time [s], and, with `path`, what is observed.
+
+        Controls have the shape (intervals, channels), or (worlds, intervals, channels).
+        """
+        experiment = self.experiment
+        sim = experiment.sim if controls.ndim == 2 else self.worlds(len(controls))
         begun = time.process_time()
-        u = torch.tensor(controls, dtype=sim.state().fields()[0].dtype, requires_grad=True)
-        loss = experiment.loss(sim.rollout(u, len(controls)))
-        loss.backward()
-        answer = {"loss": loss.item(), "gradient": u.grad.numpy().astype(float), "seconds": time.process_time() - begun}
+        u = torch.tensor(controls, dtype=sim.state().fields()[0].dtype, requires_grad=gradient)
+        loss = experiment.loss(sim.rollout(u, experiment.intervals))
+        answer = {"loss": loss.item()}
+        if gradient:
+            loss.backward()
+            answer["gradient"] = u.grad.numpy().astype(float)
+        answer["seconds"] = time.process_time() - begun
         if path:
             with torch.no_grad():
-                watched = sim.rollout(u, len(controls), observe=experiment.observe)
+                watched = sim.rollout(u, experiment.intervals, observe=experiment.observe)
             answer["path"] = watched.observation[0].numpy()
         return answer
 
@@ -141,9 +161,10 @@ class Peer:
             return None
         return cls(json.loads(line)["peer"], process)
 
-    def episode(self, controls: np.ndarray, path: bool = False) -> dict:
+    def episode(self, controls: np.ndarray, path: bool = False, gradient: bool = True) -> dict:
         """As in `Here`."""
-        print(json.dumps({"controls": controls.tolist(), "path": path}), file=self.process.stdin, flush=True)
+        request = {"controls": controls.tolist(), "path": path, "gradient": gradient}
+        print(json.dumps(request), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"{self.name} ended in an episode with exit status {self.process.wait()}")
@@ -195,8 +216,11 @@ def first(experiment: Experiment, seed: int) -> torch.Tensor:
 def run(name: str, experiment: Experiment, sides: dict[str, Here | Peer], seeds: int) -> None:
     """Compare motions and gradients, learn from all seeds, print tables and draw."""
     controls = experiment.controls(first(experiment, 0)).numpy()
-    for title, side in sides.items():
-        print(f"{name}, {title}: first episode {side.episode(controls)['seconds']:.1f} s", flush=True)
+    for worlds in experiment.worlds:
+        time_worlds(name, experiment, sides, worlds)
+    if not experiment.worlds:
+        for title, side in sides.items():
+            print(f"{name}, {title}: first episode {side.episode(controls)['seconds']:.1f} s", flush=True)
     if len(sides) > 1:
         compare_motions(name, experiment, sides, controls)
     for title, side in sides.items():
@@ -256,6 +280,24 @@ def gradient_error(side: Here | Peer, controls: np.ndarray) -> str:
     return f"central differences along the gradient deviate from it by {listed}, with the step in brackets"
 
 
+def time_worlds(name: str, experiment: Experiment, sides: dict[str, Here | Peer], worlds: int) -> None:
+    """Print the least processor time of an episode of several worlds, whose sides alternate, and that of the first."""
+    each = np.stack([experiment.controls(first(experiment, seed)).numpy() for seed in range(worlds)])
+    controls = each if worlds > 1 else each[0]
+    for gradient in (False, True):
+        rounds = [
+            [side.episode(controls, gradient=gradient)["seconds"] for side in sides.values()]
+            for _ in range(sized(6, 2))
+        ]
+        for title, (compiled, *later) in zip(sides, zip(*rounds, strict=True), strict=True):
+            print(
+                f"{name}, {title}, {worlds} worlds, {'with gradient' if gradient else 'forward'}: first episode "
+                f"{compiled:.3g} s, later {1e3 * min(later):.3g} ms, "
+                f"{1e6 * min(later) / (worlds * experiment.steps):.3g} us a step and world",
+                flush=True,
+            )
+
+
 def table(name: str, experiment: Experiment, learners: dict[str, list[Learner]]) -> None:
     """Print a row for each side: what is reached after all episodes, and in the seconds of the faster side."""
     factor, measure = experiment.measure
@@ -289,7 +331,7 @@ def draw(name: str, experiment: Experiment, learners: dict[str, list[Learner]]) 
             line = {"color": colour, "linestyle": style, "label": title if seed == 0 else None, "alpha": 0.85}
             over_episodes.plot(np.arange(1, len(values) + 1), values, **line)
             over_seconds.plot(np.cumsum(learner.seconds), values, **line)
-    over_episodes.set(xlabel="episodes", ylabel=measure)
+    over_episodes.set(xlabel="episodes", ylabel=measure, yscale="linear" if factor < 0 else "log")
     over_seconds.set(xlabel="seconds of processor time", xscale="log")
     over_episodes.legend(frameon=False)
     figure.savefig(figures(__file__) / f"beside_{name}.png")

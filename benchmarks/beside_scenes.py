@@ -46,6 +46,8 @@ class Experiment:
         measure: Factor from the loss to the number in tables and axes, and the name of this number.
         check: Function that makes an experiment without contact, in which motions have to agree, too; None if this one
             suffices.
+        worlds: Numbers of worlds in which episodes are timed, forward and with gradient; none if the peer simulates a
+            single world.
     """
 
     sim: wb.Simulation
@@ -65,11 +67,17 @@ class Experiment:
     agree: tuple[int, float]
     measure: tuple[float, str]
     check: "Callable[[], Experiment] | None" = None
+    worlds: tuple[int, ...] = ()
 
     @property
     def intervals(self) -> int:
         """Number of control intervals of an episode."""
         return self.options["intervals"]
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of an episode."""
+        return self.intervals * self.options["substeps"]
 
 
 def clocked(intervals: int, channels: int, dt: float, period: float, waves: int = 4) -> tuple[Callable, tuple]:
@@ -186,7 +194,8 @@ def hand() -> Experiment:
     """Three fingers push a rod 4 cm forward and turn it by 0.3 rad, by a table of torques of 0.5 s.
 
     The scene goes to MuJoCo as MJCF, with the laws of contact as close as its soft constraints permit. MJX has its
-    gradient in reverse mode only if its solver runs a single iteration in each step.
+    gradient in reverse mode only if its solver runs a single iteration in each step. With several worlds, the loss is
+    the sum of theirs.
     """
     interval, substeps, intervals = 1e-2, 5, sized(50, 20)
     scene = hand_scene()
@@ -197,7 +206,7 @@ def hand() -> Experiment:
     wb.robots.save(file, scene, timestep=interval / substeps)
     return Experiment(
         sim=sim,
-        loss=lambda motion: ((motion.final.q[0, -3:] - target) / scale).square().sum(),
+        loss=lambda motion: ((motion.final.q[:, -3:] - target) / scale).square().sum(),
         observe=lambda state: state.q,
         units=(1.0, "(m, rad)"),
         controls=lambda unknowns: torch.tanh(unknowns).repeat_interleave(intervals // len(unknowns), dim=0),
@@ -215,6 +224,7 @@ def hand() -> Experiment:
         arrays={},
         agree=(2, 5e-3),
         measure=(1.0, "squared error of the rod's pose"),
+        worlds=sized((1, 16), (1, 2)),
     )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ LONG = {
 """Scripts that take more than a few seconds."""
 STORED = {
     "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
-    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_terrain": ["flat"],
+    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_terrain": ["flat", "dunes"],
     "chainqueen_walkers": ["quadruped", "hexapod"], "cronos_gait": [], "diffhand_compare": [], "diffhand_gripper": [],
     "softbody_fish": ["stroke"], "softbody_gripper": [],
 }  # fmt: skip
@@ -490,6 +490,8 @@ def test_experiment_beside_peers(name, start):
     before, after = re.search(r"seed 0, warpbots: .* (\S+) to (\S+), \S+ s an episode", said).groups()
     assert float(after) < float(before) if name == "hand" else float(after) > float(before)
     assert re.search(r"\n\| warpbots \| \S+ \| \S+ \| \S+ \| [\d.]+ \|\n", said)
+    timed = re.findall(r"warpbots, \d+ worlds, (?:forward|with gradient): first episode \S+ s, later \S+ ms", said)
+    assert len(timed) == (4 if name == "hand" else 0)
 
 
 def test_a_missing_peer_is_named(start, tmp_path, capsys):

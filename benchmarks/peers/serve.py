@@ -2,7 +2,8 @@
 
 A peer is a process. Its argument is a JSON object with the paths and sizes of the scene. It first prints a line with
 its name; then it reads a line for each episode, the controls of all intervals, shape (intervals, channels), and
-answers with one line of JSON.
+answers with one line of JSON. A peer that simulates several worlds at once gets controls of shape (worlds, intervals,
+channels), too, and requests for a loss without its gradient.
 """
 
 import contextlib
@@ -16,13 +17,14 @@ import numpy as np
 __all__ = ["serve"]
 
 
-def serve(prepare: Callable[[dict], tuple[str, Callable[[np.ndarray], tuple], Callable[[], np.ndarray]]]) -> None:
+def serve(prepare: Callable[[dict], tuple[str, Callable[..., tuple], Callable[[], np.ndarray]]]) -> None:
     """Answer until standard input ends.
 
     Args:
         prepare: Function of the options that returns the name of the peer, the function that runs an episode, and the
             function that returns the path of the last episode. An episode takes controls and returns the loss and its
-            gradient, shape (intervals, channels); its processor time is reported. A path has the shape (intervals, n).
+            gradient, of the shape of the controls; its processor time is reported. With several worlds, the loss is
+            their sum, and ``gradient=False`` asks for no gradient. A path has the shape (intervals, n).
     """
     answers = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):  # programs announce themselves
@@ -32,7 +34,7 @@ def serve(prepare: Callable[[dict], tuple[str, Callable[[np.ndarray], tuple], Ca
             request = json.loads(line)
             controls = np.array(request["controls"], dtype=np.float64)
             begun = time.process_time()
-            loss, gradient = episode(controls)
+            loss, gradient = episode(controls) if request["gradient"] else episode(controls, gradient=False)
             seconds = time.process_time() - begun
             answer = {"loss": float(loss), "gradient": np.asarray(gradient, dtype=np.float64).tolist()}
             if request["path"]:

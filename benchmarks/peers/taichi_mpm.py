@@ -165,6 +165,17 @@ class TaichiMPM:
         else:
             return w[0, offset[0]] * w[1, offset[1]] * w[2, offset[2]]
 
+    @ti.func
+    def elastic_stress(self, p, f):
+        """Kirchhoff stress of a neo-Hookean particle, as one expression."""
+        eye = ti.Matrix.identity(float, self.dim)
+        return self.mu[p] * (self.matmul(f, f.transpose()) - eye) + self.lam[p] * ti.log(f.determinant()) * eye
+
+    @ti.func
+    def stress(self, s, p, f):
+        """Kirchhoff stress of a particle in step s, to which a walker adds its muscles."""
+        return self.elastic_stress(p, f)
+
     @ti.kernel
     def p2g(self, s: ti.i32):
         """Update F and scatter momentum and mass of step s."""
@@ -174,10 +185,7 @@ class TaichiMPM:
             eye = ti.Matrix.identity(float, self.dim)
             f_new = self.matmul(eye + self.dt * self.C[s, p], self.F[s, p])
             self.F[s + 1, p] = f_new
-            tau = (
-                self.mu[p] * (self.matmul(f_new, f_new.transpose()) - eye)
-                + self.lam[p] * ti.log(f_new.determinant()) * eye
-            )
+            tau = self.stress(s, p, f_new)
             affine = self.mass * self.dx * self.C[s, p] - self.dt * self.volume * 4.0 * self.inv_dx * tau
             momentum = self.mass * self.v[s, p] - self.matvec(affine, fx)
             for offset in ti.static(ti.grouped(ti.ndrange(*(3,) * self.dim))):

@@ -21,7 +21,7 @@ class TaichiWalker(TaichiMPM):
 
     def __init__(self, options, data):
         self.per, self.intervals, self.channels = options["substeps"], options["intervals"], options["channels"]
-        self.stress, self.floor, self.friction = options["max_stress"], options["floor_node"], options["friction"]
+        self.floor, self.friction = options["floor_node"], options["friction"]
         keys = ("dx", "resolution", "dt", "youngs_modulus", "poissons_ratio", "density")
         super().__init__(
             data["position"],
@@ -34,30 +34,14 @@ class TaichiWalker(TaichiMPM):
         self.channel = ti.field(ti.i32, self.n)
         self.channel.from_numpy(data["channel"].astype(np.int32))
         self.driven = ti.field(float, self.n)
-        self.driven.from_numpy(np.where(data["channel"] >= 0, self.stress, 0.0).astype(np.float32))
+        self.driven.from_numpy(np.where(data["channel"] >= 0, options["max_stress"], 0.0).astype(np.float32))
         self.start = data["position"][:, 0].mean()
 
-    @ti.kernel
-    def p2g(self, s: ti.i32):
-        """Update F and scatter momentum and mass of step s."""
-        ti.loop_config(parallelize=self.threads)
-        for p in range(self.n):
-            base, fx, w = self.stencil(self.x[s, p])
-            eye = ti.Matrix.identity(float, self.dim)
-            f_new = self.matmul(eye + self.dt * self.C[s, p], self.F[s, p])
-            self.F[s + 1, p] = f_new
-            along = f_new[:, 1]
-            tau = (
-                self.mu[p] * (self.matmul(f_new, f_new.transpose()) - eye)
-                + self.lam[p] * ti.log(f_new.determinant()) * eye
-                + self.driven[p] * self.u[s // self.per, ti.max(self.channel[p], 0)] * along.outer_product(along)
-            )
-            affine = self.mass * self.dx * self.C[s, p] - self.dt * self.volume * 4.0 * self.inv_dx * tau
-            momentum = self.mass * self.v[s, p] - self.matvec(affine, fx)
-            for offset in ti.static(ti.grouped(ti.ndrange(*(3,) * self.dim))):
-                weight = self.weight(w, offset)
-                self.grid_p[base + offset] += weight * (momentum + self.matvec(affine, offset))
-                self.grid_m[base + offset] += weight * self.mass
+    @ti.func
+    def stress(self, s, p, f):
+        """Kirchhoff stress of matter and muscle."""
+        active = self.driven[p] * self.u[s // self.per, ti.max(self.channel[p], 0)]
+        return self.elastic_stress(p, f) + active * f[:, 1].outer_product(f[:, 1])
 
     @ti.kernel
     def grid_op(self):
