@@ -232,6 +232,16 @@ def test_a_first_gradient_that_fails_ends_the_search(method):
         brittle(method, edge=-1.0)
 
 
+@pytest.mark.parametrize("method", [wb.methods.SciPy("SLSQP"), wb.methods.Torch(lr=1e-3)], ids=["SLSQP", "Adam"])
+def test_a_start_whose_first_gradient_fails_gives_way_to_the_next(method):
+    """The first start is at 0.5, where the loss has no gradient above 0.4; of the others, some are below."""
+    starts = wb.methods.MultiStart(method, 6, deviation=0.2)
+    x, _, history = brittle(starts, edge=0.4)
+    assert "start 0: rollout failed (the adjoint of a step did not converge)" in history.message
+    assert history.failures[-1] > 0 and history.reason == "rollout failed"
+    assert (x - 3.0).square().sum().item() == history.loss[history.best] == min(history.loss)
+
+
 def test_starts_that_have_not_run_are_named():
     x = leaf(-1.0, 0.5)
     starts = wb.methods.MultiStart(wb.methods.Torch(lr=0.01), 4)

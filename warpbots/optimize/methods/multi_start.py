@@ -10,6 +10,7 @@ from warpbots.optimize.problem import Problem, Spent
 from warpbots.optimize.rollout_error import RolloutError
 from warpbots.optimize.run import FAILED, LIMIT, SPENT, Complete, Ending, Method, Progress, Search
 from warpbots.scene.field_types import checked
+from warpbots.simulation import SimulationError
 from warpbots.user_warning import warn_user
 
 __all__ = ["MultiStart"]
@@ -21,9 +22,9 @@ class MultiStart:
     The iterations of `warpbots.minimize` are divided equally among the starts. The first start consists of the current
     values of the unknowns. All other starts are random: uniformly distributed between the bounds of an unknown, or, if
     an unknown does not have two finite bounds, normally distributed about the first start. If the search from a start
-    ends with a failed rollout, the search from the next start begins; if this happens for all starts, the whole search
-    fails. If the limit of episodes ends the search before every start has run, there is an `OptimizeWarning`.
-    ``History.message`` says how the search from each start ended.
+    ends with a failed rollout or gradient, the search from the next start begins; if this happens for all starts, the
+    whole search fails. If the limit of episodes ends the search before every start has run, there is an
+    `OptimizeWarning`. ``History.message`` says how the search from each start ended.
     """
 
     @checked
@@ -104,7 +105,9 @@ class _MultiStartSearch:
             return LIMIT
         except Spent as end:
             raise Spent(self._spent(str(end))) from None
-        except RolloutError as fault:
+        except (SimulationError, FloatingPointError) as fault:  # of a rollout, or of a gradient
+            if not isinstance(fault, RolloutError):
+                self._problem.failures += 1
             if self._index + 1 == self._settings.starts and {e.reason for e in self._endings} <= {FAILED}:
                 raise
             return Ending(FAILED, str(fault))
