@@ -116,7 +116,10 @@ def test_the_line_has_few_digits_and_only_options_that_were_chosen():
     """Also of solvers that another one joins."""
     joined = wb.Coupled(wb.MPM(1 / 3), wb.Articulated(rounding=0.2))
     sim = wb.Simulation(block(2), wb.MPM(0.1234567891), 1e-3, device="cpu")
-    assert summary._method(joined) == "Coupled(matter=MPM(dx=0.333333), bodies=Articulated(integrator='sdirk2', rounding=0.2))"
+    assert (
+        summary._method(joined)
+        == "Coupled(matter=MPM(dx=0.333333), bodies=Articulated(integrator='sdirk2', rounding=0.2))"
+    )
     assert "'robot' is simulated by MPM(dx=0.123457) with dt=0.001 s" in summary.choice(sim)
 
 
