@@ -119,10 +119,17 @@ def test_a_body_slides_around_a_ridge_in_one_step():
 
 
 @pytest.mark.skipif(precision != "float64", reason="central differences need float64")
-@pytest.mark.parametrize(("kind", "moving"), [("spike on spike", PAST), ("spike on ridge", SLIDING)])
-def test_gradient_of_a_second_attempt(kind, moving):
+@pytest.mark.parametrize(
+    ("kind", "support", "moving"),
+    [
+        ("spike on spike", "fixed", PAST),
+        ("spike on ridge", "fixed", SLIDING),
+        ("spike on cubes", "obstacle", OVER_AN_EDGE),
+    ],
+)
+def test_gradient_of_a_second_attempt(kind, support, moving):
     """Only the start and the end of the step enter its derivative."""
-    sim = simulation(scene(kind, "fixed"))
+    sim = simulation(scene(kind, support))
     start, rng = begun(sim, moving), np.random.default_rng(0)
     weight, direction = (torch.tensor(rng.normal(size=start.position.shape)) for _ in range(2))
     direction[:, 5:] = 0.0
