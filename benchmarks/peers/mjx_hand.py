@@ -8,6 +8,7 @@ controls as ``serve.py`` says (``pip install mujoco-mjx``).
 
 import os
 from importlib.metadata import version
+from types import SimpleNamespace
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -21,20 +22,13 @@ SEARCH = 4
 """Iterations of MJX's line search, all of which JAX differentiates; its default is 50."""
 
 
-class Smooth:
-    """Functions of `jax.numpy`, with a square root whose derivative at zero is zero.
+def root(x):
+    """Square root whose derivative at zero is zero.
 
-    The line search for elliptic cones takes the square root of the tangential speeds of contacts. It is zero where
-    bodies do not touch, and without this JAX's gradient of every motion is not a number.
+    The line search for elliptic cones takes the square root of the squared tangential speeds of contacts. It is zero
+    where bodies do not touch, and with the derivative of `jax.numpy` the gradient of every motion is not a number.
     """
-
-    def __getattr__(self, name):
-        return getattr(jnp, name)
-
-    @staticmethod
-    def sqrt(x):
-        """Square root."""
-        return jnp.where(x > 0.0, jnp.sqrt(jnp.where(x > 0.0, x, 1.0)), 0.0)
+    return jnp.where(x > 0.0, jnp.sqrt(jnp.where(x > 0.0, x, 1.0)), 0.0)
 
 
 def prepare(options):
@@ -43,7 +37,7 @@ def prepare(options):
     from mujoco import mjx
     from mujoco.mjx._src import solver
 
-    solver.jp = Smooth()
+    solver.jp = SimpleNamespace(**vars(jnp) | {"sqrt": root})
     jax.config.update("jax_enable_x64", True)
     model = mujoco.MjModel.from_xml_path(options["file"])
     model.opt.timestep = options["dt"]
