@@ -377,7 +377,6 @@ def test_constraints_pin_every_dependency():
 
 
 _SNIFFS = {
-    "mjx_hand.py": "functions of JAX for a part of MJX that calls those of NumPy",
     "robots/mujoco_versions.py": "MuJoCo names its fields differently from version to version",
     "scene/field_types.py": "numbers of NumPy and torch, neither of which scenes import",
     "solvers/mass_spring/spectrum.py": "tensors, of which solvers know nothing",
