@@ -4,7 +4,7 @@ A hanging cloth moves as it does alone, whatever is beside it. Cloth is what sho
 as large as its corrections, so that it needs its own Newton steps and its own measure of what is enough.
 """
 
-import functools
+import dataclasses
 
 import numpy as np
 import pytest
@@ -19,8 +19,7 @@ pytestmark = pytest.mark.verification(float32=True)
 
 Box, Material = wb.shapes.Box, wb.Material
 STEPS = 6
-TIMES = STEPS * (STEPS + 1) / 2
-"""Tolerances up to which a cloth is as it is alone: errors of places are those of velocities in later steps, too."""
+NODES = 81
 
 
 def cloth(at: float = 0.0, youngs_modulus: float = 3e5, density: float = 250.0, name: str = "cloth") -> wb.SoftBody:
@@ -70,41 +69,38 @@ def simulation(beside: str | None, **options) -> wb.Simulation:
     return wb.Simulation(scene, wb.ProjectiveDynamics(cell, **options), dt=1e-2)
 
 
-def moved(sim: wb.Simulation, steps: int = STEPS) -> tuple[np.ndarray, int]:
-    """Where the cloth is after some steps [m], and the number of shorter ones."""
-    state, shorter = sim.state(), 0
-    for _ in range(steps):
-        state = sim.step(state, torch.zeros(1, sim.channels))
+def astray(sim: wb.Simulation, own: wb.Simulation) -> tuple[float, int]:
+    """Largest distance of the cloth after a step from the cloth of `own`, which is alone; and how many steps are shorter.
+
+    The distance is in tolerances. Both begin each step at the same place: waves of the cloth grow by a factor of 20 in a
+    step. The lone cloth takes no shorter steps.
+    """
+    state, lone, far, shorter = sim.state(), own.state(), 0.0, 0
+    for _ in range(STEPS):
+        position, velocity = state.position.clone(), state.velocity.clone()
+        position[:, :NODES], velocity[:, :NODES] = lone.position[:, :NODES], lone.velocity[:, :NODES]
+        state = dataclasses.replace(state, position=position, velocity=velocity)
+        state, lone = sim.step(state, torch.zeros(1, sim.channels)), own.step(lone, torch.zeros(1, own.channels))
+        distance = (state.position[:, :NODES] - lone.position[:, :NODES]).abs().max().item()
+        far = max(far, distance / float(own.report().tolerance))
         shorter += int(sim.report().shorter_steps[0])
-    first = np.isin(sim.model.matter.body, [0]) & (np.arange(len(sim.model.matter)) < 81)
-    return to_numpy(state.position)[0, first].astype(float), shorter
-
-
-@functools.cache
-def alone(linear_solver: str = "adaptive") -> tuple[np.ndarray, int, float]:
-    """The cloth alone, the number of its shorter steps, and its tolerance [m]."""
-    sim = simulation(None, linear_solver=linear_solver)
-    return *moved(sim), float(sim.report().tolerance)
+        assert own.report().shorter_steps[0] == 0
+    return far, shorter
 
 
 @pytest.mark.parametrize("beside", BESIDE)
 def test_a_cloth_moves_as_it_does_alone(beside):
     """Up to its tolerance in every step, which is that of its own edges."""
-    x, none, tolerance = alone()
-    sim = simulation(beside)
-    there, shorter = moved(sim)
-    assert none == 0
-    assert np.abs(there - x).max() <= TIMES * tolerance
-    assert (shorter > 0) == (beside in ("crash", "cloth of paper"))
+    far, shorter = astray(simulation(beside), simulation(None))
+    assert far <= 1.0
+    assert (shorter > 0) == (beside == "crash")
 
 
 @pytest.mark.parametrize("linear_solver", ["iterative", "direct"])
 def test_every_linear_solver_keeps_islands_apart(linear_solver):
     """A block that presses on the floor takes neither Newton steps nor factors from a cloth."""
-    x, _, tolerance = alone(linear_solver)
-    assert (
-        np.abs(moved(simulation("stiff block at rest", linear_solver=linear_solver))[0] - x).max() <= TIMES * tolerance
-    )
+    cloths = (simulation(beside, linear_solver=linear_solver) for beside in ("stiff block at rest", None))
+    assert astray(*cloths)[0] <= 1.0
 
 
 def test_a_robot_with_bones_leaves_a_cloth_as_it_is():
@@ -117,8 +113,7 @@ def test_a_robot_with_bones_leaves_a_cloth_as_it_is():
     own = wb.Simulation(
         wb.Scene([cloth(0.5)], constraints=[wb.Constraint("cloth edge")]), wb.ProjectiveDynamics(0.015), dt=1e-2
     )
-    x, tolerance = moved(own)[0], own.report().tolerance
-    assert np.abs(moved(sim)[0] - x).max() <= TIMES * tolerance
+    assert astray(sim, own)[0] <= 1.0
 
 
 def arms(places: tuple[float, ...], thrown: bool = False) -> wb.Simulation:
