@@ -116,7 +116,7 @@ def chromium():
     websocket = pytest.importorskip("websocket", reason="needs websocket-client, which comes with Jupyter")
     if EXECUTABLE is None:
         pytest.skip("needs Chromium, which is not installed")
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:  # a child may still write into it
         command = [EXECUTABLE, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
         browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:

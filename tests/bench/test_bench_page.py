@@ -286,6 +286,7 @@ def test_it_records_and_shows_gradients(served):
     served.click("[data-do=play]")
     served.click("[data-do=record]")
     served.until(lambda: (bench.recorded_time or 0.0) > 0.03)
+    page.until("document.querySelector('[data-do=record]').classList.contains('wb-on')")  # else it begins anew
     served.click("[data-do=record]")
     served.until(lambda: bench.recording is not None)
     page.until("!document.querySelector('.wb-time').hidden")
