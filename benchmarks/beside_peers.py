@@ -281,7 +281,7 @@ def gradient_error(side: Here | Peer, controls: np.ndarray) -> str:
 
 
 def time_worlds(name: str, experiment: Experiment, sides: dict[str, Here | Peer], worlds: int) -> None:
-    """Print the least processor time of an episode of several worlds, whose sides alternate, and that of the first."""
+    """Print the processor time of episodes of several worlds: of the first one, and the least. Both sides alternate."""
     each = np.stack([experiment.controls(first(experiment, seed)).numpy() for seed in range(worlds)])
     controls = each if worlds > 1 else each[0]
     for gradient in (False, True):
