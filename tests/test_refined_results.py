@@ -66,17 +66,23 @@ def test_a_simulation_is_built_again_finer(refined):
     assert len(finer.model.matter) == 4 * len(sim.model.matter)
 
 
-def test_a_field_is_found_again_on_a_finer_grid(refined, monkeypatch, tmp_path):
-    """A field that is the height of each particle is, on twice as many, right to half the distance of the first."""
-    import chainqueen_common
-
+@pytest.fixture
+def boxes(refined, monkeypatch, tmp_path):
+    """A box on a coarse and on a fine grid; results are stored in a folder of the test."""
     monkeypatch.setattr(refined, "FOLDER", tmp_path)
     monkeypatch.setattr(refined, "FAST", False)
     scene = wb.Scene(
         [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
         domain=((-1.0, -1.0), (1.0, 1.0)),
     )
-    coarse, fine = (wb.Simulation(scene, wb.MPM(dx=dx), 1e-2, 10) for dx in (0.1, 0.05))
+    return tuple(wb.Simulation(scene, wb.MPM(dx=dx), 1e-2, 10) for dx in (0.1, 0.05))
+
+
+def test_a_field_is_found_again_on_a_finer_grid(refined, boxes):
+    """A field that is the height of each particle is, on twice as many, right to half the distance of the first."""
+    import chainqueen_common
+
+    coarse, fine = boxes
     heights = {sim: torch.as_tensor(sim.model.matter.position)[:, 1] for sim in (coarse, fine)}
     chainqueen_common.keep_found("box", coarse, {"youngs_modulus": heights[coarse]}, table=torch.zeros(3))
     stored = refined.kept("box")
@@ -87,18 +93,12 @@ def test_a_field_is_found_again_on_a_finer_grid(refined, monkeypatch, tmp_path):
     assert np.abs(np.asarray(found) - np.asarray(heights[fine])).max() > 0.01
 
 
-def test_a_field_of_many_particles_is_stored_at_few_places(refined, monkeypatch, tmp_path):
+def test_a_field_of_many_particles_is_stored_at_few_places(refined, boxes):
     """The mean of the heights of all particles in a coarse cell is the height of its middle; on places that are finer
     than the particles nothing is stored."""
     import chainqueen_common
 
-    monkeypatch.setattr(refined, "FOLDER", tmp_path)
-    monkeypatch.setattr(refined, "FAST", False)
-    scene = wb.Scene(
-        [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
-        domain=((-1.0, -1.0), (1.0, 1.0)),
-    )
-    coarse, fine = (wb.Simulation(scene, wb.MPM(dx=dx), 1e-2, 10) for dx in (0.1, 0.05))
+    coarse, fine = boxes
     places, height = coarse.model.matter.position, torch.as_tensor(fine.model.matter.position)[None, :, 1]
     chainqueen_common.keep_found("box", fine, {"youngs_modulus": height}, places, table=torch.zeros(3))
     stored = refined.kept("box")
