@@ -392,7 +392,8 @@ def test_several_starts_leave_a_local_minimum():
     x, history = solved(descent, (-2.0, 2.0), iterations=160)
     assert x == pytest.approx(-1.0575, abs=1e-3)
     assert len(history.loss) == 4 * 41
-    with pytest.raises(ValueError, match=r"3 iterations are 0 for each of 4 starts; give at least one for each"):
+    assert len(solved(descent, (-2.0, 2.0), iterations=163)[1].loss) == 163 + 4  # the first three starts get one more
+    with pytest.raises(ValueError, match=r"iterations must be at least 1 for each of 4 starts, .*got 3$"):
         solved(descent, (-2.0, 2.0), iterations=3)
 
 

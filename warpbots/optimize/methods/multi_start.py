@@ -19,12 +19,13 @@ __all__ = ["MultiStart"]
 class MultiStart:
     """Method that runs another method from several starts, one after the other, as a remedy for local minima.
 
-    The iterations of `warpbots.minimize` are divided equally among the starts. The first start consists of the current
-    values of the unknowns. All other starts are random: uniformly distributed between the bounds of an unknown, or, if
-    an unknown does not have two finite bounds, normally distributed about the first start. If the search from a start
-    ends with a failed rollout or gradient, the search from the next start begins; if this happens for all starts, the
-    whole search fails. If the limit of episodes ends the search before every start has run, there is an
-    `OptimizeWarning`. ``History.message`` says how the search from each start ended.
+    The iterations of `warpbots.minimize` are divided equally among the starts; if they cannot be, the first starts get
+    one more. The first start consists of the current values of the unknowns. All other starts are random: uniformly
+    distributed between the bounds of an unknown, or, if an unknown does not have two finite bounds, normally
+    distributed about the first start. If the search from a start ends with a failed rollout or gradient, the search
+    from the next start begins; if this happens for all starts, the whole search fails. If the limit of episodes ends
+    the search before every start has run, there is an `OptimizeWarning`. ``History.message`` says how the search from
+    each start ended.
     """
 
     @checked
@@ -65,30 +66,29 @@ class _MultiStartSearch:
     def __init__(self, settings: MultiStart, problem: Problem):
         self._settings, self._problem = settings, problem
         self._given = problem.unknowns.vector()
-        self._index = self._done = self._each = 0
+        self._index = self._done = self._iterations = 0
         self._endings: list[Ending] = []
         self._search: Search = settings.method.search(problem)
 
     def state_dict(self) -> dict[str, Any]:
-        own = {"given": self._given.tolist(), "index": self._index, "done": self._done, "each": self._each}
+        own = {"given": self._given.tolist(), "index": self._index, "done": self._done, "iterations": self._iterations}
         own["endings"] = [tuple(ending) for ending in self._endings]
         return {**own, "search": self._search.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._given = np.array(state["given"])
-        self._index, self._done, self._each = state["index"], state["done"], state["each"]
+        self._index, self._done, self._iterations = state["index"], state["done"], state["iterations"]
         self._endings = [Ending(*ending) for ending in state["endings"]]
         self._search.load_state_dict(state["search"])
 
     def run(self, run: Progress) -> Ending:
-        each = run.iterations // self._settings.starts
-        if each < 1 or self._each not in (0, each):
-            was = f", and the stopped run had {self._each} for each" if self._each else ""
+        if run.iterations < self._settings.starts or self._iterations not in (0, run.iterations):
+            was = f"; the stopped run had {self._iterations}" if self._iterations else ""
             raise ValueError(
-                f"methods.MultiStart: {run.iterations} iterations are {each} for each of {self._settings.starts} "
-                f"starts{was}; give at least one for each, and the same number to a resumed run"
+                f"methods.MultiStart: iterations must be at least 1 for each of {self._settings.starts} starts, and as "
+                f"many in a resumed run as in the stopped one, got {run.iterations}{was}"
             )
-        self._each = each
+        self._iterations = run.iterations
         while True:
             self._endings.append(self._one_start(run))
             if self._index + 1 == self._settings.starts:
@@ -130,6 +130,11 @@ class _MultiStartSearch:
         others = [e.reason for e in self._endings if e.reason != "converged"]
         return Ending(others[0] if others else "converged", _listed(self._endings))
 
+    def share(self) -> int:
+        """Number of iterations of the search from the current start."""
+        each, rest = divmod(self._iterations, self._settings.starts)
+        return each + (self._index < rest)
+
     def _start(self, index: int) -> np.ndarray:
         """Values of the unknowns at start number `index`, divided by their scales, shape (n,)."""
         rng = np.random.default_rng((self._settings.seed, index))
@@ -145,7 +150,7 @@ class _RunOfStart:
 
     def __init__(self, search: _MultiStartSearch, whole: Progress):
         self._parent, self._whole = search, whole
-        self.iterations, self.done = search._each, search._done
+        self.iterations, self.done = search.share(), search._done
         self.note, self.save, self.history = whole.note, whole.save, whole.history
 
     def complete(self) -> None:
