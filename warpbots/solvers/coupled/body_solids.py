@@ -45,8 +45,10 @@ def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> S
     for k, body in enumerate(bodies):
         if body.shape is not None:
             (lower, upper), margin = body.shape.bounds, 0.0 if closed_form(body.shape) else _SAMPLED * dx
-            half[k] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin)
-            middle[k] = (lower + upper) / 2.0 if np.isfinite(half[k]).all() else 0.0
+            dim = len(lower)  # a 2D shape meets points in its plane
+            half[k] = _ROUNDED_UP * margin
+            half[k, :dim] += _ROUNDED_UP * (upper - lower) / 2.0
+            middle[k, :dim] = (lower + upper) / 2.0 if np.isfinite(half[k]).all() else 0.0
     boxes = SolidBoxes()
     boxes.middle, boxes.half = (device_array(a, device, vec3) for a in (middle, half))
     return boxes
