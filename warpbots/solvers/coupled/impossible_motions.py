@@ -109,7 +109,7 @@ def find_fast(model: CoupledModel, dt: float) -> None:
         dt: Length of the step [s].
     """
     rigid, points, work, solids = model.rigid, model.points, model.workspace, model.solids
-    ends = [vec3(*points.lower, *(0.0,) * (3 - model.dim)), vec3(*points.upper, *(0.0,) * (3 - model.dim))]
+    ends = [vec3(*np.append(corner, 0.0)[:3]) for corner in (points.lower, points.upper)]
     tree = rigid.tree
     inputs = [tree.bodies, tree.elements, tree.element, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
