@@ -37,14 +37,14 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     color = dict(zip((b.name for b in scene.bodies), scene.colors, strict=True))[body.name]
     prim = stage.DefinePrim(target.path("Bodies", body.name), "Xform")
     rename(prim, body.name)
-    _place(prim, np.linalg.inv(frame.matrix(prim)) @ pose)
+    _place(prim, np.linalg.inv(frame.rigid.matrix(prim)) @ pose)
     UsdPhysics.RigidBodyAPI.Apply(prim)
     UsdPhysics.MassAPI.Apply(prim)
     apply(prim, RIGID_API)
     put(prim, "RigidBody.density", body.density, frame)
     write_inertia(prim, body, frame)
     if body.shape is not None:
-        write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
+        write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, frame.lifting)
         make_colliders(prim)
         renew_surfaces(prim, body.shape)
         update_look(prim, color, RIGID_ROUGHNESS)
@@ -93,6 +93,6 @@ def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame:
     inertia = body_inertia(body)
     center = pose[:3, :3] @ (np.zeros(3) if inertia is None else np.array(inertia.center)) + pose[:3, 3]
     v = np.array(joint.rotation) @ rates[:3] + np.cross(w, center - turned[:3, 3])
-    R = frame.to_scene[:3, :3].T / frame.meters
+    R = frame.rigid.to_scene[:3, :3].T / frame.meters
     author_row(prim, rows("velocity of a body")[0], Gf.Vec3f(*(R @ v / frame.meters).tolist()))
     author_row(prim, rows("angular velocity of a body")[0], Gf.Vec3f(*np.degrees(R @ w).tolist()))
