@@ -14,9 +14,7 @@ def flat_hammer() -> wb.Scene:
     jelly = wb.SoftBody("jelly", S.Box((0, 0), (0.1, 0.05)), JELLY, friction=0.3,
                         regions={"top": S.HalfSpace((0, 0.025), (0, -1))})  # fmt: skip
     head = wb.RigidBody("head", S.Sphere((0, 0), 0.03), 2000.0, position=(0.053, 0.079), friction=0.5)
-    handle = wb.RigidBody(
-        "handle", S.Capsule((-0.06, 0), (0.02, 0), 0.01), 500.0, position=(0.12, 0.08), friction=0.2
-    )
+    handle = wb.RigidBody("handle", S.Capsule((-0.06, 0), (0.02, 0), 0.01), 500.0, position=(0.12, 0.08), friction=0.2)
     press = wb.RigidBody("press", S.Box((-0.02, -0.03), (0.02, 0.03)), 1500.0, position=(-0.019, 0.032), friction=0.4)
     joints = [
         wb.Joint("shoulder", "revolute", None, "handle", position=(0.2, 0.11), start_velocity=(-6.0,), damping=0.02),

@@ -147,8 +147,12 @@ def test_rigid_bodies_in_a_plane_touch_each_other_under_a_law():
     jelly = wb.SoftBody("jelly", S.Box((0.3, 0), (0.34, 0.04)), wb.Material(2e4))
     square = wb.RigidBody("square", S.Box((-0.05, -0.05), (0.05, 0.05)), 500.0, position=(0.1, 0.05), points=12)
     disc = wb.RigidBody("disc", S.Sphere((0, 0), 0.03), 1000.0, position=(0.1, 0.13), points=1)
-    laws = [wb.Contact(a, b, 1e7, 1e9, friction=0.5, viscosity=1e5) for a, b in (("square", "floor"), ("disc", "square"))]
-    scene = wb.Scene([jelly, square, disc], obstacles=[wb.floor(dim=2)], contacts=laws, domain=((-0.1, -0.1), (0.5, 0.3)))
+    laws = [
+        wb.Contact(a, b, 1e7, 1e9, friction=0.5, viscosity=1e5) for a, b in (("square", "floor"), ("disc", "square"))
+    ]
+    scene = wb.Scene(
+        [jelly, square, disc], obstacles=[wb.floor(dim=2)], contacts=laws, domain=((-0.1, -0.1), (0.5, 0.3))
+    )
     sim = wb.Simulation(scene, wb.Coupled(wb.MPM(0.01)), 5e-3)
     end = sim.rollout(None, 60).final
     read = sim.sense(end, STILL)

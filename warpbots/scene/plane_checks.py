@@ -46,7 +46,7 @@ def _faults_of_joints(joints: Sequence[Joint]) -> Iterator[str]:
             yield f"{what}: rotation must be about z in a 2D scene, got {joint.rotation}"
         for part in JOINTS[joint.kind].chain:
             z = abs(part.direction(joint.axis)[2])
-            if part.type == "ball" or part.axis is not None and z > _SLACK and part.type == "prismatic":
+            if part.type == "ball" or (part.axis is not None and z > _SLACK and part.type == "prismatic"):
                 yield (
                     f"{what}: a {joint.kind} joint moves its child out of the plane of a 2D scene; use kind='free_2d', "
                     f"'planar', 'revolute' or 'prismatic'"

@@ -47,7 +47,7 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     composition.refuse(matter)
     _refuse_others(scene, composition, type(matter).__name__)
     soft = matter.build(matter_of(scene), worlds, device)
-    rigid = bodies.build(robots_of(scene), worlds, device)
+    rigid = bodies.build_beside(robots_of(scene), worlds, device)
     gravity = tiled(np.append(scene.gravity, np.zeros(3 - scene.dim)), worlds, device, vec3, requires_grad=True)
     rigid = with_motions_of(soft, dataclasses.replace(rigid, gravity=gravity))
     points = composition.points(matter, soft)

@@ -6,6 +6,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from warpbots.scene import Cloud, Joint, RigidBody, Scene
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.usd.geometry.body_colors import write_color
+from warpbots.usd.geometry.flat_shapes import lay_down
 from warpbots.usd.geometry.looks import RIGID_ROUGHNESS, update_look
 from warpbots.usd.geometry.obstacle_prims import make_colliders
 from warpbots.usd.geometry.physics_materials import bind, write_surface
@@ -44,7 +45,8 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     put(prim, "RigidBody.density", body.density, frame)
     write_inertia(prim, body, frame)
     if body.shape is not None:
-        write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, frame.lifting)
+        write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
+        lay_down(stage.GetPrimAtPath(f"{prim.GetPath()}/Shape"), frame)
         make_colliders(prim)
         renew_surfaces(prim, body.shape)
         update_look(prim, color, RIGID_ROUGHNESS)

@@ -138,7 +138,8 @@ class BrowserScene:
         turn = UPRIGHT if self._flat else np.eye(3)
         self.rigid = [
             DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices @ turn.T, s.normals @ turn.T)
-            if len(s.faces) else None
+            if len(s.faces)
+            else None
             for s in solids
         ] + self._obstacles(obstacles)
 
