@@ -53,7 +53,10 @@ def _faults_of_joints(joints: Sequence[Joint]) -> Iterator[str]:
                 )
                 break
             if part.type == "revolute" and z < 1.0 - _SLACK:
-                yield f"{what}: a {joint.kind} joint turns about z in a 2D scene, got the axis {joint.axis}; use (0, 0, 1)"
+                yield (
+                    f"{what}: a {joint.kind} joint turns about z in a 2D scene, got the axis {joint.axis}; "
+                    f"use (0, 0, 1)"
+                )
                 break
             if part.type == "prismatic" and z > _SLACK:
                 yield (

@@ -141,8 +141,8 @@ def robot_of(scene: Scene) -> ArticulatedRobot:
 def joint_of(body: RigidBody, scene: Scene) -> Joint:
     """The joint that carries a body, with a frame.
 
-    A body without a joint in the scene floats: it has a joint of six freedoms, or of three in a 2D scene, with its frame
-    at the centre of mass.
+    A body without a joint in the scene floats: it has a joint of six freedoms, or of three in a 2D scene, with its
+    frame at the centre of mass.
     """
     for joint in scene.joints:
         if joint.child == body.name:

@@ -159,8 +159,8 @@ def _refuse_barely_bound(scene: Scene, k: int, s: int, held: np.ndarray, size: f
         )
     raise SceneError(
         f"RigidBody {body.name!r}: it reaches into SoftBody {soft.name!r}, but {len(held)} masses of this body are "
-        f"inside or on it, and to bind it takes {'two' if dim == 2 else 'three that are not in line'}; move it further inside by a {cell} of "
-        f"{size:g} m, make it thicker, use a smaller MassSpring(spacing=...), or move it out"
+        f"inside or on it, and to bind it takes {'two' if dim == 2 else 'three that are not in line'}; move it further "
+        f"inside by a {cell} of {size:g} m, make it thicker, use a smaller MassSpring(spacing=...), or move it out"
     )
 
 

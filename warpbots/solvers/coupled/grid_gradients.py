@@ -136,8 +136,8 @@ def grid_gradients(dim: int) -> GridGradients:
     ):
         """Adjoint of `free_nodes`: adds to the gradients by momentum and mass.
 
-        The gradient by velocity and share of each node becomes the part of the gradient by gravity, dt v*, and the gradient
-        by the touching mass. `momentum` has the mass of each node; its velocity without bodies is in `nodes`.
+        The gradient by velocity and share of each node becomes the part of the gradient by gravity, dt v*, and the
+        gradient by the touching mass. `momentum` has the mass of each node; its velocity without bodies is in `nodes`.
         """
         pencil, lane = wp.tid()
         if active[pencil] == 0:
@@ -169,7 +169,7 @@ def grid_gradients(dim: int) -> GridGradients:
         material_adj_out: ConstitutionArrays,
         place_adj_out: wp.array[vec3],
     ):
-        """Add to the gradients by positions, places, densities and volumes, from those by the touching mass of nodes."""
+        """Add to the gradients by positions, places, densities and volumes, from those by touching mass of nodes."""
         i = wp.tid()
         r = row[i]
         if r < 0:
@@ -205,8 +205,8 @@ def grid_gradients(dim: int) -> GridGradients:
     ):
         """Write the gradients by distances from surfaces, and add those by normals and volumes.
 
-        With the distance d of a particle from the surface, its place is x - max(d, 0) n, and contact acts on its velocity
-        minus (r - d) n / (`RELAXATION` h).
+        With the distance d of a particle from the surface, its place is x - max(d, 0) n, and contact acts on its
+        velocity minus (r - d) n / (`RELAXATION` h).
         """
         i = wp.tid()
         r = row[i]

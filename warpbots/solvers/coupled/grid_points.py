@@ -1,9 +1,9 @@
 """Particles of MPM that touch rigid bodies: with which effective mass, and how impulses reach the grid.
 
-A particle is a ball, as wide as the cube, or in 2D the square, that it fills at rest. It meets a body at the place of the surface that is
-nearest to it, or at its own place if its centre is inside the body. The velocity of matter there without the bodies is
-extrapolated from the grid, after all forces, with weights W; an impulse p on the body acts on the nodes as -W p, so
-that momentum and angular momentum stay the same (`surface_weights`).
+A particle is a ball, as wide as the cube, or in 2D the square, that it fills at rest. It meets a body at the place of
+the surface that is nearest to it, or at its own place if its centre is inside the body. The velocity of matter there
+without the bodies is extrapolated from the grid, after all forces, with weights W; an impulse p on the body acts on the
+nodes as -W p, so that momentum and angular momentum stay the same (`surface_weights`).
 
 The impulse moves all matter of these nodes. Let s be the share of matter that touches, first at each node and then at
 the surface, both with the weights |W|. With the effective mass m / s of the particle, impulses of a layer of particles
@@ -152,7 +152,7 @@ def grid_points(dim: int) -> GridPoints:
         points_out: Exchange,
         share_out: wp.array[scalar],
     ):
-        """Write the effective mass of each touching particle, and add the velocity at which matter leaves an overlap."""
+        """Write the effective mass of each touching particle; add the velocity at which matter leaves an overlap."""
         i = wp.tid()
         r = row[i]
         if r < 0:

@@ -210,7 +210,7 @@ def mass_points(dim: int) -> MassPoints:
         x_adj_out: wp.array[vec],
         v_adj_out: wp.array[vec],
     ):
-        """Add the gradients by the points to those by velocities without bodies, masses, and the motion at the start."""
+        """Add the gradients by the points to those by velocities without bodies, masses and the motion at the start."""
         w, lane = wp.tid()
         for i in range(w * masses + lane, end_of_points(points, bodies, w), lanes):
             r = row[i]

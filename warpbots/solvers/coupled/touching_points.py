@@ -254,9 +254,9 @@ def touching_points(dim: int) -> TouchingPoints:
     ):
         """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
 
-        A point with a negative radius touches nothing; a bound point touches its body only. Most points are outside of the
-        box around all bodies, and few are in the box around one body. The points of each body are counted in parts of the
-        matter; the counts must be zero.
+        A point with a negative radius touches nothing; a bound point touches its body only. Most points are outside of
+        the box around all bodies, and few are in the box around one body. The points of each body are counted in parts
+        of the matter; the counts must be zero.
         """
         w, lane = wp.tid()
         last = (w + 1) * (bodies + 1) - 1
@@ -310,11 +310,11 @@ def touching_points(dim: int) -> TouchingPoints:
         distance_out: wp.array[scalar],
         stopped_out: wp.array[int],
     ):
-        """Write normal, condition, friction and distance of each point, and place and velocity before those of the matter.
+        """Write normal, condition, friction, distance, and place and velocity of each point before those of the matter.
 
         The distance of a bound point is minus its distance from its place in the body. Its velocity is that of its
-        correction or, with an array `v`, the velocity of its body minus v. `stopped_out` receives the last point of each
-        world that is deeper than `deepest` in its body, or farther away from its place in it.
+        correction or, with an array `v`, the velocity of its body minus v. `stopped_out` receives the last point of
+        each world that is deeper than `deepest` in its body, or farther away from its place in it.
         """
         w, lane = wp.tid()
         for i in range(w * matter + lane, end_of_points(points_out, bodies, w), lanes):
