@@ -27,7 +27,7 @@ def test_momentum_in_a_plane_is_conserved_and_energy_does_not_grow(density, inte
     sim = wb.Simulation(disc_and_jelly(density), wb.Coupled(MATTER[matter](0.02), wb.Articulated(integrator)), 5e-3)
     start = sim.state()
     velocity, qd = start.velocity.clone(), start.qd.clone()
-    velocity[..., 1], qd[0, 1] = 0.3, -0.3 * min(1.0, 1e3 / density)
+    velocity[..., 1], qd[0, :2] = 0.3, torch.tensor([0.2, -0.3]) * min(1.0, 1e3 / density)
     state = sim.state(velocity=velocity, qd=qd)
     first = sim.sense(state, STILL)
     assert first.angular_momentum.shape == (1,)
@@ -40,7 +40,7 @@ def test_momentum_in_a_plane_is_conserved_and_energy_does_not_grow(density, inte
         assert (read.angular_momentum - first.angular_momentum).abs().max() <= ROUNDING * size * 0.1
         assert read.kinetic_energy + read.elastic_energy <= energy * (1.0 + ROUNDING)
     assert read.kinetic_energy + read.elastic_energy < 0.999 * energy  # they met
-    assert state.qd[0, 2].abs() > 0.01
+    assert state.qd[0, 2].abs() > 1e-3  # and friction has turned the disc
 
 
 def block_on_slab(solver, friction: float = 0.3) -> wb.Simulation:
@@ -78,8 +78,8 @@ def test_a_block_rests_with_its_weight_and_is_stopped_by_coulombs_law(solver, of
     assert least < way < 1.02
 
 
-def test_a_floating_square_is_immersed_by_its_share_of_the_density_of_water():
-    """Half of it, after the water was stirred: water that never moved holds up a part."""
+def rise_of_a_float(dx: float, seed: int = 0) -> float:
+    """Mean rise of a square of half the density of water above its place half immersed [its edge]."""
     wide, half, level = 0.24, 0.03, 0.1
     low, high = wide / 2 - half, wide / 2 + half
     around = [S.Box((0, 0), (wide, level - half)), S.Box((0, level - half), (low, level)),
@@ -88,17 +88,21 @@ def test_a_floating_square_is_immersed_by_its_share_of_the_density_of_water():
     square = wb.RigidBody("square", S.Box((-half, -half), (half, half)), 500.0, position=(wide / 2, level),
                           friction=0.0)  # fmt: skip
     pole = wb.Joint("pole", "prismatic", None, "square", axis=(0, 1), damping=20.0)
-    tank = wb.walls((0, 0), (wide, 0.2))
-    scene = wb.Scene([water, square], obstacles=tank, joints=[pole], domain=((0, 0), (wide, 0.2)))
-    sim = wb.Simulation(scene, wb.Coupled(wb.MPM(0.01)), 5e-3)
+    scene = wb.Scene([water, square], obstacles=wb.walls((0, 0), (wide, 0.2)), joints=[pole],
+                     domain=((0, 0), (wide, 0.2)))  # fmt: skip
+    sim = wb.Simulation(scene, wb.Coupled(wb.MPM(dx)), 5e-3)
     state, places = sim.state(), []
-    stirred = 0.2 * torch.randn(state.velocity.shape, generator=torch.Generator().manual_seed(0)).to(state.velocity)
-    state = sim.state(**{**vars(state), "velocity": stirred})
+    stirred = 0.2 * torch.randn(state.velocity.shape, generator=torch.Generator().manual_seed(seed))
+    state = sim.state(**{**vars(state), "velocity": stirred.to(state.velocity)})
     for _ in range(160):
         state = sim.step(state, STILL)
         places.append(state.q.item())
-    rise = np.mean(places[80:])  # of the square; the level is that of the water where it is not
-    assert rise == pytest.approx(0.0, abs=0.05 * 2.0 * half)
+    return float(np.mean(places[80:])) / (2.0 * half)
+
+
+def test_a_floating_square_is_immersed_by_its_share_of_the_density_of_water():
+    """Half of it, after the water was stirred: water that never moved holds up a part."""
+    assert rise_of_a_float(0.01) == pytest.approx(0.0, abs=0.04)
 
 
 def disc_on_jelly(dim: int, depth: float) -> wb.Simulation:
@@ -138,8 +142,8 @@ def test_a_scene_in_a_plane_moves_like_a_slab_between_slip_walls():
     assert flat[:, 1].max() > 0.3  # it has rebounded
     assert flat[:, 2].min() < 2.0  # and was turned by friction
     size = np.abs(flat).max(axis=0)
-    assert np.abs(flat - slab).max(axis=0)[:3] / size[:3] == pytest.approx(0.0, abs=0.04)
-    assert np.abs(flat[:, 3].mean() - slab[:, 3].mean()) < 0.03 * slab[:, 3].mean()
+    assert np.abs(flat - slab).max(axis=0)[:3] / size[:3] == pytest.approx(0.0, abs=0.02)
+    assert np.abs(flat[:, 3].mean() - slab[:, 3].mean()) < 0.01 * slab[:, 3].mean()
 
 
 def test_rigid_bodies_in_a_plane_touch_each_other_under_a_law():

@@ -25,7 +25,7 @@ def plane_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> list[s
 
 
 def _faults_of_bodies(bodies: Sequence[RigidBody]) -> Iterator[str]:
-    for body in bodies:
+    for body in (b for b in bodies if b.flat or b.shape is None):
         what = f"RigidBody {body.name!r}"
         if body.position[2]:
             yield f"{what}: position must have z = 0 in a 2D scene, got {body.position}; give (x, y)"

@@ -254,7 +254,6 @@ class Scene:
         dim = self.dim
         sizes = {f"SoftBody {b.name!r}": dimension(b.shape) for b in self.soft}
         sizes |= {f"Obstacle {o.name!r}": dimension(o.shape) for o in self.obstacles}
-        sizes |= {f"RigidBody {b.name!r}": dimension(b.shape) for b in self.rigid if b.shape is not None}
         for part in (*self.actuators, *self.constraints, *self.loads, *self.attachments):
             for field in ("waypoints", "points", "force", "direction", "wave", "axis", "pivot"):
                 value = getattr(part, field, None)
@@ -271,6 +270,12 @@ class Scene:
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)
         faults = [f"Scene: {what} is {n}D in a {dim}D scene" for what, n in sizes.items() if n != dim]
+        example = {2: "Sphere((0, 0), 0.1), which is a disc", 3: "Sphere((0, 0, 0), 0.1)"}[dim]
+        faults += [
+            f"Scene: RigidBody {b.name!r} is {5 - dim}D in a {dim}D scene; give it a {dim}D shape, such as {example}"
+            for b in self.rigid
+            if b.shape is not None and dimension(b.shape) != dim
+        ]
         return faults if dim == 3 else [*faults, *plane_faults(self.rigid, self.joints)]
 
     def _domain_faults(self) -> list[str]:
