@@ -31,7 +31,6 @@ TOUCHING = dict.fromkeys(
 TOUCHING |= {
     "pounded": "body_friction",
     "pinned": "body_friction",
-    "whipped": "body_friction",
     "hammered": "body_friction",
     "hand": "contact_stiffness",
     "tumbling": "contact_restitution",
