@@ -111,8 +111,11 @@ SUPPORT = {
 
 def complete(scene: wb.Scene, column: str) -> wb.Scene:
     """The scene, with a body of the other kind where a solver needs both."""
-    if "together" not in column or scene.dim == 2 or (scene.soft and scene.rigid):
+    if "together" not in column or (scene.soft and scene.rigid):
         return scene
+    if scene.dim == 2:
+        disc = wb.RigidBody("puck", S.Sphere((0, 0), 0.1), position=(0.5, 0.9))
+        return dataclasses.replace(scene, bodies=(*scene.bodies, disc))
     return dataclasses.replace(scene, bodies=(*scene.bodies, BALL if scene.soft else BAR))
 
 

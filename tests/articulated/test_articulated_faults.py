@@ -65,7 +65,6 @@ BODIES = {
     "asymmetric": (lambda: Inertia(1.0, (0, 0, 0), np.eye(3) + np.eye(3, k=1) * 0.1), "must be symmetric"),
     "mass": (lambda: Inertia(0.0, (0, 0, 0), (1, 1, 1)), "mass must be a positive number"),
     "density": (lambda: RigidBody("a", BALL, density=-1.0), r"density must be positive \[kg/m\^3\], got -1"),
-    "flat": (lambda: RigidBody("a", Box((0, 0), (1, 1))), "its shape is 2D"),
     "areas": (lambda: Cloud(np.zeros((2, 3)), [1.0, -1.0]), "must be positive .* at index 1"),
     "points": (lambda: RigidBody("a", None, points=10), "no surface for 10 points"),
     "friction": (lambda: Contact("a", "b", 1e6, friction=0.5), "needs a viscosity above 0"),

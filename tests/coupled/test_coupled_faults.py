@@ -155,7 +155,7 @@ ROLLING = ball(points=20)
         (lambda: simulation([ball(), CLOTH]), "Coupled .* takes no sheets: use ProjectiveDynamics"),
         (
             lambda: wb.Scene([wb.SoftBody("flat", S.Box((0, 0), (0.1, 0.1)), wb.Material(1e4)), ball()]),
-            "RigidBody 'ball' is 3D in a 2D scene; make the soft bodies slabs in 3D between two walls that slip",
+            "RigidBody 'ball' is 3D in a 2D scene; give it a 2D shape, such as Sphere\\(\\(0, 0\\), 0.1\\), which is a disc",
         ),
         (lambda: simulation([wb.RigidBody("dot", None)]), "'dot', which has no mass and carries none; give it a shape"),
     ],

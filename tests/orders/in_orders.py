@@ -169,6 +169,26 @@ def flung() -> dict[str, np.ndarray]:
     return moved(wb.Simulation(flail(), solver, 1e-3, 2, worlds=2))
 
 
+def pinned() -> dict[str, np.ndarray]:
+    """An arm in a plane that pounds into a block of MPM, of which a clamp and a grip hold parts."""
+    from flat_scenes import flat_anvil
+
+    import warpbots as wb
+
+    solver = wb.Coupled(wb.MPM(0.0125), wb.Articulated(tolerance=1e-13))
+    return moved(wb.Simulation(flat_anvil(), solver, 1e-3, 2, worlds=2))
+
+
+def whipped() -> dict[str, np.ndarray]:
+    """An arm in a plane that flings a strap which is bound to it and to a weight, and carries a disc."""
+    from flat_scenes import flat_flail
+
+    import warpbots as wb
+
+    solver = wb.Coupled(wb.MassSpring(0.0125, integrator="verlet"), wb.Articulated(tolerance=1e-13))
+    return moved(wb.Simulation(flat_flail(), solver, 1e-3, 2, worlds=2))
+
+
 def drawn() -> dict[str, np.ndarray]:
     """Springs on a belt that is lifted and runs, held by a rail that moves."""
     import warpbots as wb

@@ -21,7 +21,7 @@ TESTS = Path(__file__).resolve().parents[1]
 GATHERED = (
     "springs", "machine", "cubes", "bricks", "winged", "turning", "driven", "breathing", "tied", "factored", "sled",
     "loose", "draped", "hand", "tumbling", "lifted", "drawn", "pressed",
-    "hammered", "flung",
+    "hammered", "flung", "whipped",
 )  # fmt: skip
 """Scenes in whose motion every sum is taken by one thread, or by several in an order of their own."""
 TOUCHING = dict.fromkeys(
@@ -30,13 +30,14 @@ TOUCHING = dict.fromkeys(
 )
 TOUCHING |= {
     "pounded": "body_friction",
+    "pinned": "body_friction",
     "hammered": "body_friction",
     "hand": "contact_stiffness",
     "tumbling": "contact_restitution",
     "lifted": "surface_velocity",
 }
 """Scenes in contact, and a parameter that moves them only there."""
-SCATTERED = ("flat", "particles", "charged", "yielding", "liquid", "carried", "pounded")
+SCATTERED = ("flat", "particles", "charged", "yielding", "liquid", "carried", "pounded", "pinned")
 """Scenes whose particles add to nodes by atomic operations, which round as they come."""
 
 

@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+from flat_scenes import disc_and_jelly
 from PIL import Image
 from view_cases import GREEN, RED
 
@@ -12,8 +13,11 @@ import warpbots as wb
 from warpbots.scene import Box, Capsule, Cylinder, DistanceGrid, Obstacle, Posed, Scene, SoftBody, Sphere, Union
 from warpbots.view import Camera, animate, draw, film_strip, live_view, save_html
 from warpbots.view.covered_pixels import covered
+from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, columns_for
+from warpbots.view.film import figure_of, image_of
 from warpbots.view.motion import collect, evenly
+from warpbots.view.picture import SceneAxes
 from warpbots.view.raster import Canvas, brightness
 from warpbots.view.rigid_bodies import BodyPoses, Facets, facets, outline, poses_at_zero, solids_of
 
@@ -322,3 +326,20 @@ def test_no_facets_leave_the_canvas_empty():
     camera = Camera.around(Scene((wb.RigidBody("b", Sphere((0, 0, 0), 0.1)),)), np.eye(3))
     none = np.zeros((0, 3))
     assert (Canvas.blank(camera, 20, 20).picture(none, np.zeros(0), none, None, Facets.none()) == 0).all()
+
+
+def test_a_disc_of_a_2d_scene_is_an_area_in_its_colour_and_a_plate_in_a_browser():
+    scene = disc_and_jelly()
+    (solid,) = solids_of(scene)
+    assert np.abs(solid.vertices[:, :2]).max() == pytest.approx(0.04, rel=0.02)
+    assert 0.0 < np.abs(solid.vertices[:, 2]).max() < 0.004
+    poses = poses_at_zero(scene)
+    camera = Camera.around(scene, outline(scene, (solid,), poses))
+    figure, places = figure_of(camera, 300)
+    SceneAxes(scene, NO_PARTICLES, camera, figure.add_axes(places[0]), (solid,)).show(np.zeros((0, 3)), poses=poses)
+    picture = np.asarray(image_of(figure)) / 255.0
+    share = (np.abs(picture - solid.color).max(axis=-1) < 0.02).mean()
+    (left, bottom), (right, top) = camera.window
+    x, y, width, height = places[0]
+    expected = np.pi * 0.04**2 / ((right - left) * (top - bottom)) * width * height
+    assert share == pytest.approx(expected, rel=0.08)

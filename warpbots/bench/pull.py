@@ -86,10 +86,10 @@ class HeldBody:
         Args:
             simulation: The simulation.
             body: Index of the body in `Scene.rigid`.
-            arm: The point in the frame of the body [m], shape (3,).
+            arm: The point in the frame of the body [m], shape (dim,).
             world: Index of the world.
         """
-        scene, self._arm = simulation.scene, arm
+        scene, self._dim, self._arm = simulation.scene, len(arm), _in_space(arm)
         found = {b.name: body_inertia(b) for b in scene.rigid}
         mass = {name: inertia.mass if inertia else 0.0 for name, inertia in found.items()}
         name = scene.rigid[body].name
@@ -98,13 +98,14 @@ class HeldBody:
         self._simulation, self._body, self._world = simulation, body, world
 
     def motion(self, state: Any, parameters: dict[str, torch.Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        """Position [m] and velocity [m/s] of the point in a state, each of shape (3,)."""
+        """Position [m] and velocity [m/s] of the point in a state, each of shape (dim,)."""
         x, R, v, w = self._readings(state, parameters, "position", "rotation", "velocity", "angular_velocity")
-        return x + R @ self._arm, v + np.cross(w, R @ self._arm)
+        return (x + R @ self._arm)[: self._dim], (v + np.cross(w, R @ self._arm))[: self._dim]
 
     def loads(self, force: np.ndarray, state: Any, parameters: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Force on the centre of mass and torque about it, added to those of the scene."""
         x, R, center = self._readings(state, parameters, "position", "rotation", "center")
+        force = _in_space(force)
         loads = {"body_force": force, "body_torque": np.cross(x + R @ self._arm - center, force)}
         made = {}
         for name, value in loads.items():
@@ -120,7 +121,7 @@ class HeldBody:
 def held_at(simulation: "Simulation[Any]", state: Any, hit: Hit, world: int) -> Held:
     """The body that a ray meets, held at the point where the ray meets it."""
     if hit.body is not None:
-        return HeldBody(simulation, hit.body, hit.arm, world)
+        return HeldBody(simulation, hit.body, _own(hit.arm, simulation.scene.dim), world)
     x = state.position[world].cpu().double().numpy()
     at = _own(hit.point, x.shape[1])
     return HeldMatter(simulation, state, int(np.linalg.norm(x - at, axis=1).argmin()), world)
@@ -158,6 +159,11 @@ class Pull(Drag):
 def _own(point: np.ndarray, dim: int) -> np.ndarray:
     """A point in the frame of the scene, from the frame of the browser [m], shape (dim,)."""
     return point if dim == 3 else (point @ UPRIGHT)[:2]
+
+
+def _in_space(x: np.ndarray) -> np.ndarray:
+    """The vector x in 3D, with z = 0 in a 2D scene, shape (3,)."""
+    return np.append(x, np.zeros(3 - len(x)))
 
 
 def _parameter(simulation: "Simulation[Any]", name: str, parameters: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -66,7 +66,7 @@ def improvements(
     value = loss(simulation.rollout(controls, controls.shape[1], begin, **parameters))
     points, directions = [], []
     for place, gradient in zip(places, torch.autograd.grad(value, wanted), strict=True):
-        x, g = (t[world].cpu().double().numpy() for t in (place, gradient))
+        x, g = (t[world].cpu().double().numpy()[:, : simulation.scene.dim] for t in (place, gradient))
         longest = float(np.linalg.norm(g, axis=1).max(initial=0.0))
         some = np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).astype(int))
         points.append(x[some])

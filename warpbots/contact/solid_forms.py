@@ -13,7 +13,7 @@ import warp as wp
 from warpbots.contact.distance import signed_distance
 from warpbots.contact.sample_grid import AROUND, SampleGrid
 from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, LINEAR, PLANE, SPHERE, SPLINE, Solids
-from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, Shape, Sphere
+from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, dimension
 from warpbots.scene.memory_limit import refuse_excess
 
 __all__ = ["SolidForm", "closed_form", "grid_of", "linear_samples", "solid_arrays", "solids_of", "widths"]
@@ -112,6 +112,11 @@ def _spline_samples(shape: Shape, samples: int, room: float) -> SolidForm:
 
     The splines are quadratic and interpolate the samples.
     """
+    if dimension(shape) == 2:
+        raise SceneError(
+            f"contact of rigid bodies in a 2D scene is with half-spaces, discs, rectangles and capsules, got a "
+            f"{type(shape).__name__}; use a Union of these"
+        )
     grid = SampleGrid.around(shape, samples, room)
     coefficients = grid.coefficients(signed_distance(shape, grid.positions))
     return SolidForm(SPLINE, np.eye(3), grid.origin, np.full(3, grid.spacing), coefficients)

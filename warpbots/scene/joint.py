@@ -7,8 +7,8 @@ import numpy as np
 
 from warpbots.scene.field_types import Bound
 from warpbots.scene.joint_kinds import JOINTS, JointKind
-from warpbots.scene.record import SceneError, direction, point, record
-from warpbots.scene.rigid_body import rotation_matrix
+from warpbots.scene.record import SceneError, direction, record
+from warpbots.scene.rigid_body import in_space, rotation_matrix
 from warpbots.scene.shapes.field_checks import assign, positive
 
 __all__ = ["Joint"]
@@ -38,12 +38,15 @@ class Joint:
     All directions are given in the frame of the joint, which is fixed to the parent. With all coordinates at zero, and
     quaternions at (0, 0, 0, 1), the bodies have the poses given by their `position` and `rotation`.
 
+    In a 2D scene, in which bodies stay in the plane, a joint is fixed, revolute about z, prismatic, planar or free_2d.
+
     Attributes:
         name: Name of the joint, unique in the scene.
         kind: One of `JOINTS`.
         parent: Name of the parent body, or None for the world.
         child: Name of the child body.
-        position: Origin of the frame of the joint in the world with all coordinates at zero [m], shape (3,). None for
+        position: Origin of the frame of the joint in the world with all coordinates at zero [m], shape (3,), or (2,) in
+            2D. None for
             the origin of the world or, if the joint is free, for the centre of mass of the child. With the origin at
             the centre of mass, q has the displacement of the centre of mass and qd its velocity, and the child turns
             about the centre of mass. If a free joint has its origin elsewhere, a step conserves momentum only to the
@@ -51,7 +54,7 @@ class Joint:
         rotation: Rotation matrix of the frame of the joint in the world with all coordinates at zero, row by row, shape
             (3, 3). The columns of the matrix are the axes of the frame.
         axis: Direction of a revolute, prismatic or cylindrical joint in the frame of the joint, normalised on
-            construction.
+            construction, shape (3,), or (2,) in the plane of a 2D scene.
         start: Joint coordinates at time 0 [rad, m, or quaternion], shape (coordinates,), or one number for all; None
             for zero.
         start_velocity: Joint velocities at time 0 [rad/s or m/s], shape (velocities,), or one number for all; None for
@@ -102,11 +105,12 @@ class Joint:
         if self.parent == self.child:
             raise SceneError(f"{what}: it joins {self.child!r} to itself; name two bodies, or None for the world")
         kind = JOINTS[self.kind]
-        position, axis = self.position, direction(self.axis, f"{what}: axis", 3)
+        axis = [*self.axis, 0.0] if np.shape(self.axis) == (2,) else self.axis
+        position, axis = self.position, direction(axis, f"{what}: axis", 3)
         if position is None and self.kind != "free":
             position = (0.0, 0.0, 0.0)
         if position is not None:
-            position = point(position, f"{what}: position", 3)
+            position = in_space(position, f"{what}: position")
         assign(self, position=position, axis=axis, rotation=rotation_matrix(self.rotation, f"{what}: rotation"))
         for field in ("stiffness", "damping", "armature"):
             values = self._spread(field, kind.freedom)

@@ -21,6 +21,7 @@ from warpbots.scene.mechanism_checks import contact_faults, drive_faults, joint_
 from warpbots.scene.motion_checks import motion_faults
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.palette import colors_of
+from warpbots.scene.plane_checks import plane_faults
 from warpbots.scene.prescribed_motion import VelocityDrive
 from warpbots.scene.record import SceneError, record, refuse
 from warpbots.scene.rigid_body import RigidBody
@@ -134,8 +135,11 @@ class Scene:
     @property
     def dim(self) -> int:
         """Number of dimensions, 2 or 3."""
-        first = (*self.bodies, *self.obstacles)[0]
-        return 3 if isinstance(first, RigidBody) else dimension(first.shape)
+        shapes = (part.shape for part in (*self.bodies, *self.obstacles) if part.shape is not None)
+        first = next(shapes, None)
+        if first is None:  # rigid bodies without extent
+            return 3 if self.gravity is None else len(self.gravity)
+        return dimension(first)
 
     @property
     def soft(self) -> tuple[SoftBody, ...]:
@@ -170,7 +174,7 @@ class Scene:
         which the obstacles are unbounded.
         """
         boxes = [b.bounds if isinstance(b, RigidBody) else b.shape.bounds for b in self.bodies or self.obstacles]
-        corners = zip(*boxes, strict=True)
+        corners = zip(*((lower[: self.dim], upper[: self.dim]) for lower, upper in boxes), strict=True)
         lower, upper = np.min(next(corners), axis=0), np.max(next(corners), axis=0)
         if self.bodies:
             return lower, upper
@@ -266,12 +270,13 @@ class Scene:
         if self.task is not None:
             sizes["Task.direction"] = len(self.task.direction)
         faults = [f"Scene: {what} is {n}D in a {dim}D scene" for what, n in sizes.items() if n != dim]
-        if dim == 2 and self.rigid:
-            faults.append(
-                f"Scene: RigidBody {self.rigid[0].name!r} is 3D in a 2D scene; make the soft bodies slabs in 3D "
-                f"between two walls that slip, or replace the rigid bodies by obstacles that move"
-            )
-        return faults
+        example = {2: "Sphere((0, 0), 0.1), which is a disc", 3: "Sphere((0, 0, 0), 0.1)"}[dim]
+        faults += [
+            f"Scene: RigidBody {b.name!r} is {5 - dim}D in a {dim}D scene; give it a {dim}D shape, such as {example}"
+            for b in self.rigid
+            if b.shape is not None and dimension(b.shape) != dim
+        ]
+        return faults if dim == 3 else [*faults, *plane_faults(self.rigid, self.joints)]
 
     def _domain_faults(self) -> list[str]:
         if self.domain is None:

@@ -25,6 +25,7 @@ from warpbots.scene import (
     SoftBody,
     Torque,
     bars_of,
+    dimension,
     sheets_of,
 )
 from warpbots.scene.motion_checks import moves
@@ -83,13 +84,14 @@ def _made_of(has: Callable[[object], bool]) -> Callable[[Scene], bool]:
 
 def depth_in(bone: RigidBody, body: SoftBody) -> float:
     """Depth of the deepest point of a rigid body in a soft body [m]; -infinity if they are apart."""
-    lower = np.maximum(bone.bounds[0], body.shape.bounds[0])
-    upper = np.minimum(bone.bounds[1], body.shape.bounds[1])
+    dim = dimension(body.shape)
+    lower = np.maximum(bone.bounds[0][:dim], body.shape.bounds[0])
+    upper = np.minimum(bone.bounds[1][:dim], body.shape.bounds[1])
     if bone.shape is None or not (lower <= upper).all():
         return -np.inf
     edges = (np.linspace(a, b, _SAMPLES) for a, b in zip(lower, upper, strict=True))
-    points = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, 3)
-    local = (points - np.array(bone.position)) @ np.array(bone.rotation)
+    points = np.stack(np.meshgrid(*edges, indexing="ij"), axis=-1).reshape(-1, dim)
+    local = (points - np.array(bone.position)[:dim]) @ np.array(bone.rotation)[:dim, :dim]
     return -float(np.maximum(signed_distance(bone.shape, local), signed_distance(body.shape, points)).min())
 
 
@@ -160,7 +162,7 @@ _PARTS = (
     _ScenePart("constraints that move", moving_constraints, (MPM, SPRINGS, PROJECTIVE, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("fluids around bodies", lambda s: s.fluid is not None, (PROJECTIVE,)),
     _ScenePart("rigid bodies without flesh in a fluid", _rigid_in_fluid, ()),
-    _ScenePart("scenes in 2D", lambda s: s.dim == 2, (MPM, SPRINGS)),
+    _ScenePart("scenes in 2D", lambda s: s.dim == 2, (MPM, SPRINGS, COUPLED, COUPLED_SPRINGS)),
     _ScenePart("liquid materials", lambda s: any(b.material.law in FLUIDS for b in s.soft), (MPM, COUPLED)),
     _ScenePart("plasticity", _made_of(lambda m: m.plasticity is not None), (MPM, COUPLED)),
     _ScenePart("fibres in materials", _made_of(lambda m: bool(m.fibres)), (MPM, COUPLED)),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.scene import Scene
+from warpbots.scene import Scene, SoftBody
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.skin import Skin, comes_apart
 from warpbots.view.deformation import DeformationGradients
@@ -50,7 +50,7 @@ class FlatMatter:
         """
         self._ax, self._scene, self._radius, self._skins = ax, scene, radius, skins
         self._fillings = [filling(skin, scene.bodies[skin.body].shape) for skin in skins]
-        apart = np.array([comes_apart(body) for body in scene.bodies], dtype=bool)
+        apart = np.array([isinstance(b, SoftBody) and comes_apart(b) for b in scene.bodies], dtype=bool)
         self._grains = apart[np.asarray(particles.body, dtype=int)]
         self._deformation = DeformationGradients(particles, self._grains) if len(particles) else None
         self._rim = _RIM * float(np.ptp(ax.get_xlim()))

@@ -38,8 +38,19 @@ def flat_axes(ax: "Axes") -> None:
         ax.set(xlabel=None, ylabel=None)
 
 
-def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> "list[Artist]":
-    """Draw a 2D solid as a filled area, clipped to the window of the camera; returns the matplotlib artists."""
+def draw_section(
+    ax: "Axes", shape: Shape, camera: Camera, color: tuple = GROUND, edge: tuple = GROUND_EDGE, order: float = 0.0
+) -> "list[Artist]":
+    """Draw a 2D solid as a filled area, clipped to the window of the camera; returns the matplotlib artists.
+
+    Args:
+        ax: Axes to draw on.
+        shape: The solid.
+        camera: The view.
+        color: Red, green and blue of the area in [0, 1].
+        edge: Red, green and blue of its outline.
+        order: Place among the artists of the axes: higher ones hide lower ones.
+    """
     lower, upper = camera.window
     spacing = float((upper - lower).max()) / _SAMPLES
     x, y = (np.linspace(a, b, max(2, round((b - a) / spacing))) for a, b in zip(lower, upper, strict=True))
@@ -47,10 +58,10 @@ def draw_section(ax: "Axes", shape: Shape, camera: Camera) -> "list[Artist]":
     distance = signed_distance(shape, grid.reshape(-1, 2)).reshape(grid.shape[:2])
     if distance.min() >= 0.0:
         return []
-    area = ax.contourf(x, y, distance, levels=[distance.min() - spacing, 0.0], colors=[GROUND], zorder=0)
+    area = ax.contourf(x, y, distance, levels=[distance.min() - spacing, 0.0], colors=[color], zorder=order)
     if distance.max() <= 0.0:
         return [area]
-    return [area, ax.contour(x, y, distance, levels=[0.0], colors=[GROUND_EDGE], linewidths=1.0, zorder=1)]
+    return [area, ax.contour(x, y, distance, levels=[0.0], colors=[edge], linewidths=1.0, zorder=order + 1.0)]
 
 
 def draw_floor(ax: "Axes", camera: Camera, solid: bool) -> None:

@@ -92,14 +92,16 @@ def new_plot(motion: Motion) -> "k3d.Plot":
         plot += mesh
     for mesh in motion.particles.surfaces if scene.dim == 3 else ():
         plot += _surface_of(motion, mesh)
+    turn = UPRIGHT if scene.dim == 2 else np.eye(3)
     for body, solid in enumerate(motion.solids):
         if len(solid.faces):
             mesh = k3d.mesh(
-                solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), solid.normals.astype(np.float32),
+                (solid.vertices @ turn.T).astype(np.float32), solid.faces.astype(np.uint32),
+                (solid.normals @ turn.T).astype(np.float32),
                 color=_int(solid.color), side="front", flat_shading=False, roughness=1.0, emissive=_int(solid.color),
                 emissive_intensity=0.2, name=solid.name,
             )  # fmt: skip
-            mesh.model_matrix = _matrices(motion.poses, body)  # the constructor takes a single one
+            mesh.model_matrix = _matrices(motion.poses, body, flat=scene.dim == 2)  # the constructor takes a single one
             plot += mesh
     poses = motion.obstacles or BodyPoses(*(a[None] for a in at_start(scene)))
     for k, obstacle in enumerate(scene.obstacles):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SceneAxes", "draw", "radii"]
 
+_RIGID = 3.2  # rigid bodies of a 2D scene are in front of soft ones
 _COVER = {2: 1.28, 3: 1.22}  # balls are drawn larger than their volume, so that there are no gaps between them
 
 
@@ -245,6 +246,7 @@ class SceneAxes:
         if self.scene.dim == 2:
             self._moving += [artist for shape in shapes for artist in draw_section(self.ax, shape, self.camera)]
             self._moving += self._flat.show(position, colors, shows_values)
+            self._moving += self._sections(poses)
         else:
             self._moving += self._rendered(position, colors, poses, shapes)
         self._moving += self._cables(position, control)
@@ -272,6 +274,15 @@ class SceneAxes:
         """Shapes of the obstacles that change their places, in their current poses."""
         every = zip(self.scene.obstacles, obstacles.position, obstacles.rotation, self._moves, strict=True)
         return [displaced(obstacle.shape, p, R) for obstacle, p, R, moves in every if moves]
+
+    def _sections(self, poses: BodyPoses) -> list:
+        """Draw the rigid bodies of a 2D scene; returns the matplotlib artists."""
+        made = []
+        for solid, p, R in zip(self.solids, poses.position, poses.rotation, strict=True):
+            if solid.shape is not None:
+                shape = displaced(solid.shape, p, R)
+                made += draw_section(self.ax, shape, self.camera, solid.color, INK, _RIGID)
+        return made
 
     def _rendered(self, position: np.ndarray, colors: np.ndarray, poses: BodyPoses, obstacles: list[Shape]) -> list:
         """Draw a rendered image of matter, rigid bodies and obstacles of a 3D scene; returns the matplotlib artists."""

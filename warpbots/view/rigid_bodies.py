@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from warpbots.scene import RigidBody, Scene, Sphere
+from warpbots.scene import RigidBody, Scene, Shape, Sphere
 from warpbots.surfaces.ground_height import floor_height
+from warpbots.surfaces.plates import plate
 from warpbots.surfaces.triangles import shaded, triangles_of, vertex_normals
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
 ]
 
 _MARK = 0.02  # radius of the mark of a body without a shape, relative to the size of the scene
+_ACROSS = 24  # points along the longest edge of a plate
+_THICK = 0.02  # half the thickness of a plate, relative to its longest edge
 _SINK = 0.03  # depth below a floor up to which a body counts as standing on it, relative to the size of a motion
 
 
@@ -28,9 +31,12 @@ _SINK = 0.03  # depth below a floor up to which a body counts as standing on it,
 class RigidSurface:
     """The surface of a rigid body in the frame of the body; the mesh is empty if the body is not visible.
 
+    A body of a 2D scene is a thin plate in the plane z = 0.
+
     Attributes:
         name: Name of the body.
         color: Red, green and blue in [0, 1].
+        shape: The shape that is drawn; None if the body is not visible.
         vertices: Vertices [m], shape (n, 3); a vertex on a sharp edge of the body occurs once for each side of the
             edge.
         normals: Outward unit normals at the vertices, shape (n, 3).
@@ -40,6 +46,7 @@ class RigidSurface:
 
     name: str
     color: tuple[float, float, float]
+    shape: Shape | None
     vertices: np.ndarray
     normals: np.ndarray
     faces: np.ndarray
@@ -136,7 +143,8 @@ def solids_of(scene: Scene) -> tuple[RigidSurface, ...]:
     ]
     boxes = [x for b in bodies for x in b.bounds if np.isfinite(x).all()]
     size = float(np.ptp([*places, *boxes], axis=0).max()) if bodies else 0.0
-    return tuple(_solid(b, color, _MARK * size or _MARK) for b, color in zip(bodies, colors, strict=True))
+    mark = _MARK * size or _MARK
+    return tuple(_solid(b, color, mark, scene.dim) for b, color in zip(bodies, colors, strict=True))
 
 
 def poses_at_zero(scene: Scene) -> BodyPoses:
@@ -163,25 +171,33 @@ def outline(scene: Scene, solids: Sequence[RigidSurface], poses: BodyPoses) -> n
     points = [np.zeros((0, scene.dim))]
     for k, solid in enumerate(solids):
         R, x = poses.rotation[..., k, :, :], poses.position[..., k, None, :]
-        points.append((solid.extremes @ np.swapaxes(R, -1, -2) + x).reshape(-1, 3))
+        points.append((solid.extremes @ np.swapaxes(R, -1, -2) + x).reshape(-1, 3)[:, : scene.dim])
     found, floor = np.concatenate(points), floor_height(scene)
     if floor is not None and len(found):
-        z = found[:, 2]
+        z = found[:, -1]
         sunk = (z < floor) & (z > floor - _SINK * np.ptp(found, axis=0).max())
         z[sunk] = floor
     return found
 
 
-def _solid(body: RigidBody, color: tuple[float, float, float], mark: float) -> RigidSurface:
+def _solid(body: RigidBody, color: tuple[float, float, float], mark: float, dim: int) -> RigidSurface:
     import trimesh
 
     shape = body.shape
     if shape is None and body.inertia is not None:
-        shape = Sphere(body.inertia.center, mark)
+        shape = Sphere(body.inertia.center[:dim], mark)
     if shape is None or not np.isfinite(shape.bounds).all():
         none = np.zeros((0, 3))
-        return RigidSurface(body.name, color, none, none, none.astype(np.int64), np.zeros((1, 3)))
-    mesh = shaded(*triangles_of(shape))
+        return RigidSurface(body.name, color, None, none, none, none.astype(np.int64), np.zeros((1, 3)))
+    mesh = shaded(*(_plate(shape) if dim == 2 else triangles_of(shape)))
     vertices, toward = np.array(mesh.vertices), trimesh.creation.icosphere(subdivisions=1).vertices
     extremes = vertices[np.unique((vertices @ toward.T).argmax(axis=0))]
-    return RigidSurface(body.name, color, vertices, np.array(mesh.vertex_normals), np.array(mesh.faces), extremes)
+    normals, faces = np.array(mesh.vertex_normals), np.array(mesh.faces)
+    return RigidSurface(body.name, color, shape, vertices, normals, faces, extremes)
+
+
+def _plate(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices [m], shape (n, 3), and faces, shape (m, 3), of a 2D shape as a plate, whose front faces +z."""
+    size = float(np.subtract(*shape.bounds[::-1]).max())
+    points, side, faces = plate(shape, size / _ACROSS)
+    return np.column_stack([np.tile(points, (2, 1)), -_THICK * size * side]), faces

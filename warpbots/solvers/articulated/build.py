@@ -59,7 +59,7 @@ def build(
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(found, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
     values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(robot)
-    values["gravity"] = np.array(scene.gravity)
+    values["gravity"] = np.append(scene.gravity, np.zeros(3 - scene.dim))
     values["body_force"] = values["body_torque"] = np.zeros((len(scene.rigid), 3))
     values |= {"contact_point": points, "contact_radius": radii, "contact_area": found.of("areas")}
     values["contact_scale"] = np.array(1.0)

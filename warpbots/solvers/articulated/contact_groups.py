@@ -7,7 +7,7 @@ import numpy as np
 
 from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, PLANE, SPHERE
 from warpbots.contact.solid_forms import SolidForm, closed_form
-from warpbots.scene import Cloud, RigidBody, Shape, parts_of
+from warpbots.scene import Cloud, RigidBody, Shape, dimension, parts_of
 from warpbots.solvers.articulated.point_cloud import box_grid, clouds, refuse_too_many
 from warpbots.solvers.articulated.rolling_points import AXIS, BALLS, RIMS
 
@@ -62,9 +62,12 @@ def closed_group(part: Shape, count: int) -> PointGroup | None:
     form = closed_form(part)
     if form is None or form.kind == PLANE:
         return None
-    positions, radius, kind, resting = _POINTS[form.kind](form.size, count)
+    flat = dimension(part) == 2
+    of_kind = _rectangle if flat and form.kind == BOX else _POINTS[form.kind]
+    positions, radius, kind, resting = of_kind(form.size, count)
     n = len(positions)
-    areas = np.full(n, _surface(form) / (n if form.kind == BOX else _PARTS))
+    surface = _outline(form) if flat else _surface(form)
+    areas = np.full(n, surface / (n if form.kind == BOX else _PARTS))
     return PointGroup(int(kind), positions @ form.rotation.T + form.position, areas, np.full(n, radius), resting)
 
 
@@ -90,6 +93,25 @@ def _surface(form: SolidForm) -> float:
     if form.kind == BOX:
         return float(8.0 * form.size @ np.roll(form.size, 1))
     return 4.0 * math.pi * r * {SPHERE: r, CAPSULE: r + h, CYLINDER: r / 2.0 + h}[form.kind]
+
+
+def _outline(form: SolidForm) -> float:
+    """Area of the surface of a 2D solid in closed form, which is one metre deep, without its two faces [m^2]."""
+    r, h, _ = form.size
+    if form.kind == BOX:
+        return 4.0 * float(form.size[np.isfinite(form.size)].sum())
+    return 2.0 * math.pi * r + {SPHERE: 0.0, CAPSULE: 4.0 * h}[form.kind]
+
+
+def _rectangle(half: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int]:
+    """Points at the corners of a rectangle and evenly along its sides, about `count` of them, in its plane."""
+    sides = np.flatnonzero(np.isfinite(half))
+    pieces = np.maximum(1, np.round(count * half[sides] / (2.0 * half[sides].sum()))).astype(int)
+    points = np.zeros((2 * int(pieces.sum()), 3))
+    a, b = (h * np.linspace(-1.0, 1.0, n + 1) for h, n in zip(half[sides], pieces, strict=True))
+    around = [*((x, -half[sides[1]]) for x in a[:-1]), *((half[sides[0]], y) for y in b[:-1])]
+    points[:, sides] = [*around, *((-x, -y) for x, y in around)]
+    return points, 0.0, BALLS, len(points)
 
 
 def _box(half: np.ndarray, count: int) -> tuple[np.ndarray, float, int, int]:
@@ -140,8 +162,10 @@ def facing(part: Shape, solid: Shape) -> tuple[bool, bool]:
 
 
 def may_cross(part: Shape, solid: Shape) -> bool:
-    """Whether edges of a part may touch edges of a solid, which is the case if both shapes are boxes."""
-    return all(form is not None and form.kind == BOX for form in map(closed_form, (part, solid)))
+    """Whether edges of a part may touch edges of a solid, which is the case if both shapes are boxes in 3D."""
+    return dimension(part) == 3 and all(
+        form is not None and form.kind == BOX for form in map(closed_form, (part, solid))
+    )
 
 
 def points_of(body: RigidBody) -> list[PointGroup]:

@@ -1,4 +1,7 @@
-"""Mass and moments of inertia of shapes, in closed form for primitives and as sums for meshes."""
+"""Mass and moments of inertia of shapes, in closed form for primitives and as sums for meshes.
+
+A 2D shape is a slice of a prism, one metre deep: from z = -1/2 m to z = 1/2 m.
+"""
 
 import functools
 import math
@@ -21,6 +24,9 @@ from warpbots.scene import (
 )
 
 __all__ = ["Moments", "body_inertia", "combine", "solid_moments"]
+
+_HALF_DEPTH = 0.5
+"""Half the depth of a 2D shape [m]."""
 
 Moments = tuple[float, np.ndarray, np.ndarray]
 """Volume [m^3], centre [m] and moments about it at density 1 [m^5]; or mass [kg], centre [m] and moments [kg m^2]."""
@@ -58,6 +64,8 @@ def solid_moments(shape: Shape) -> Moments:
 @solid_moments.register
 def _(shape: Box) -> Moments:
     lower, upper = shape.bounds
+    if len(lower) == 2:
+        lower, upper = np.append(lower, -_HALF_DEPTH), np.append(upper, _HALF_DEPTH)
     squares = (upper - lower) ** 2
     volume = float(np.prod(upper - lower))
     return volume, (lower + upper) / 2.0, np.diag(volume / 12.0 * (squares.sum() - squares))
@@ -65,6 +73,9 @@ def _(shape: Box) -> Moments:
 
 @solid_moments.register
 def _(shape: Sphere) -> Moments:
+    if len(shape.center) == 2:
+        area = math.pi * shape.radius**2
+        return _slice(area, np.array(shape.center), area * shape.radius**2 / 4.0 * np.eye(2))
     volume = 4.0 / 3.0 * math.pi * shape.radius**3
     return volume, np.array(shape.center), 0.4 * volume * shape.radius**2 * np.eye(3)
 
@@ -73,6 +84,9 @@ def _(shape: Sphere) -> Moments:
 def _(shape: Cylinder) -> Moments:
     center, axis, length = _axis(shape)
     r = shape.radius
+    if len(center) == 2:
+        area = 2.0 * r * length
+        return _slice(area, center, _second(axis, area * length**2 / 12.0, area * r**2 / 3.0))
     volume = math.pi * r**2 * length
     return volume, center, _about(axis, volume * r**2 / 2.0, volume * (3.0 * r**2 + length**2) / 12.0)
 
@@ -81,6 +95,11 @@ def _(shape: Cylinder) -> Moments:
 def _(shape: Capsule) -> Moments:
     center, axis, length = _axis(shape)
     r = shape.radius
+    if len(center) == 2:
+        band, disc = 2.0 * r * length, math.pi * r**2
+        # the centre of each half disc is 4 r / (3 pi) beyond the end of the band
+        along = band * length**2 / 12.0 + disc * (r**2 / 4.0 + length**2 / 4.0 + 4.0 / (3.0 * math.pi) * length * r)
+        return _slice(band + disc, center, _second(axis, along, band * r**2 / 3.0 + disc * r**2 / 4.0))
     tube, ball = math.pi * r**2 * length, 4.0 / 3.0 * math.pi * r**3
     # the centre of each half ball is 3/8 r beyond the end of the tube
     across = tube * (3.0 * r**2 + length**2) / 12.0 + ball * (0.4 * r**2 + length**2 / 4.0 + 0.375 * length * r)
@@ -111,8 +130,9 @@ def _(shape: TetMesh) -> Moments:
 @solid_moments.register
 def _(shape: Posed) -> Moments:
     volume, center, moments = solid_moments(shape.shape)
-    R = np.array(shape.rotation)
-    return volume, R @ center + np.array(shape.translation), R @ moments @ R.T
+    dim, R, p = len(shape.translation), np.eye(3), np.zeros(3)
+    R[:dim, :dim], p[:dim] = shape.rotation, shape.translation
+    return volume, R @ center + p, R @ moments @ R.T
 
 
 @solid_moments.register
@@ -130,6 +150,25 @@ def combine(parts: list[Moments]) -> Moments:
         d = c - center
         moments = moments + J + m * (d @ d * np.eye(3) - np.outer(d, d))
     return mass, center, moments
+
+
+def _slice(area: float, center: np.ndarray, second: np.ndarray) -> Moments:
+    """Moments of a slice of a prism, from its cross-section.
+
+    Args:
+        area: Area [m^2].
+        center: Centre of the area [m], shape (2,).
+        second: Integral of x x^T over the area, about its centre [m^4], shape (2, 2).
+    """
+    whole = np.zeros((3, 3))
+    whole[:2, :2] = second
+    whole[2, 2] = area * _HALF_DEPTH**2 / 3.0
+    return area, np.append(center, 0.0), np.trace(whole) * np.eye(3) - whole
+
+
+def _second(axis: np.ndarray, along: float, across: float) -> np.ndarray:
+    """Integral of x x^T over an area, from the integrals of x^2 along an axis and across it [m^4]."""
+    return across * np.eye(2) + (along - across) * np.outer(axis, axis)
 
 
 def _axis(shape: Capsule | Cylinder) -> tuple[np.ndarray, np.ndarray, float]:

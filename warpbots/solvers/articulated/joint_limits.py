@@ -98,8 +98,9 @@ def _inertia(scene: Scene, joint: Joint, matter: tuple[Moments, ...]) -> np.ndar
     for m, center, moments in parts:
         r = center - np.array(joint.position)
         about += moments + m * (r @ r * np.eye(3) - np.outer(r, r))
-    largest, mass = float(np.linalg.eigvalsh(about)[-1]), sum(m for m, _, _ in parts)
-    return np.where(is_angle(joint), largest, mass) + np.array(joint.armature)
+    turned = about[2, 2] if scene.dim == 2 else float(np.linalg.eigvalsh(about)[-1])
+    mass = sum(m for m, _, _ in parts)
+    return np.where(is_angle(joint), turned, mass) + np.array(joint.armature)
 
 
 def drive_stiffness(scene: Scene, joint: Joint) -> np.ndarray:

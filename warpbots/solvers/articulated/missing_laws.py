@@ -97,8 +97,9 @@ def _through_bodies(
 
 def _are_under(scene: Scene, solids: list[RigidBody], bodies: list[RigidBody]) -> np.ndarray:
     """Whether the middle of a falling body passes through the ball around a solid, shape (bodies, solids), bool."""
-    low, high = np.reshape([b.bounds for b in solids], (-1, 2, 3)).swapaxes(0, 1)
-    way = (low + high) / 2.0 - np.reshape([np.mean(b.bounds, axis=0) for b in bodies], (-1, 1, 3))
+    low, high = np.reshape([b.bounds for b in solids], (-1, 2, 3)).swapaxes(0, 1)[..., : scene.dim]
+    middle = np.reshape([np.mean(b.bounds, axis=0) for b in bodies], (-1, 1, 3))[..., : scene.dim]
+    way = (low + high) / 2.0 - middle
     down = np.array(scene.gravity) / np.linalg.norm(scene.gravity)
     ahead, radius = way @ down, np.linalg.norm(high - low, axis=1) / 2.0
     return (ahead > -radius) & (np.linalg.norm(way - ahead[..., None] * down, axis=2) < radius)
@@ -116,7 +117,8 @@ def _feet(
     down = np.array(scene.gravity) / np.linalg.norm(scene.gravity)
 
     def lowest(bounds: np.ndarray) -> float:
-        return float(np.maximum(bounds[0] * down, bounds[1] * down).sum())
+        low, high = (corner[: scene.dim] for corner in bounds)
+        return float(np.maximum(low * down, high * down).sum())
 
     falls: Falls = {}
     matter = max(lowest(soft.shape.bounds) for soft in bound)
@@ -149,7 +151,8 @@ def _floating(scene: Scene) -> list[list[RigidBody]]:
     """Bodies that are connected by joints, for each set of them that no joint connects to the world."""
     held = {a.joint for a in scene.actuators if isinstance(a, Servo | Torque)}
     held |= {j.name for j in scene.joints if j.start is not None or np.any(j.stiffness)}
-    free = {j.child for j in scene.joints if j.parent is None and j.kind == "free" and j.name not in held}
+    floats = {2: "free_2d", 3: "free"}[scene.dim]
+    free = {j.child for j in scene.joints if j.parent is None and j.kind == floats and j.name not in held}
     parents = {j.child: j.parent for j in scene.joints if j.child not in free}
     trees: dict[str, list[RigidBody]] = {}
     for body in scene.rigid:
@@ -176,7 +179,7 @@ def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[fl
 
     A body that starts in a solid does not land.
     """
-    x = np.mean(body.bounds, axis=0)
+    x = np.mean(body.bounds, axis=0)[: scene.dim]
     down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity), 0.0
     for _ in range(_STEPS):
         distances = [_distance(solid, x + way * down) for solid in solids]
@@ -192,5 +195,6 @@ def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[fl
 def _distance(solid: Solid, x: np.ndarray) -> float:
     """Distance of a point from the surface of a solid [m]."""
     if isinstance(solid, RigidBody):
-        x = (x - np.array(solid.position)) @ np.array(solid.rotation)
+        dim = len(x)
+        x = (x - np.array(solid.position)[:dim]) @ np.array(solid.rotation)[:dim, :dim]
     return float(signed_distance(solid.shape, x[None])[0])

@@ -139,10 +139,16 @@ def robot_of(scene: Scene) -> ArticulatedRobot:
 
 
 def joint_of(body: RigidBody, scene: Scene) -> Joint:
-    """The joint that carries a body, with a frame; a free joint if the scene has no joint for the body."""
+    """The joint that carries a body, with a frame.
+
+    A body without a joint in the scene floats: it has a joint of six freedoms, or of three in a 2D scene, with its
+    frame at the centre of mass.
+    """
     for joint in scene.joints:
         if joint.child == body.name:
             return placed(joint, body)
+    if scene.dim == 2:
+        return Joint(body.name, "free_2d", None, body.name, position=_center(body))
     return placed(Joint(body.name, "free", None, body.name), body)
 
 
@@ -150,10 +156,14 @@ def placed(joint: Joint, child: RigidBody) -> Joint:
     """Return `joint` with a frame: a free joint without a frame gets a frame at the centre of mass of its child."""
     if joint.position is not None:
         return joint
-    inertia = body_inertia(child)
+    return dataclasses.replace(joint, position=_center(child))
+
+
+def _center(body: RigidBody) -> tuple[float, ...]:
+    """Centre of mass of a body in the world with all joint coordinates at zero [m]."""
+    inertia = body_inertia(body)
     center = np.zeros(3) if inertia is None else np.array(inertia.center)
-    position = np.array(child.position) + np.array(child.rotation) @ center
-    return dataclasses.replace(joint, position=tuple(position.tolist()))
+    return tuple((np.array(body.position) + np.array(body.rotation) @ center).tolist())
 
 
 def _parents_first(parents: tuple[int, ...]) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.numerics import copy, launch_own_adjoint, record, warp_device
-from warpbots.scene import Scene, SoftBody
+from warpbots.scene import Scene, SceneError, SoftBody
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.contact_time_step import unresolved
@@ -31,6 +31,7 @@ from warpbots.solvers.articulated.step_of_obstacles import StepOfObstacles
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.virtual_power import finish_kernel
 from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
 __all__ = ["Articulated"]
@@ -128,6 +129,19 @@ class Articulated:
         """
         refuse_worlds("Articulated", worlds)
         warn_beyond_limits(scene)
+        if scene.dim == 2:
+            raise SceneError(
+                "Articulated cannot simulate this scene:\nScene: it is 2D; give its bodies shapes in 3D and joints of "
+                f"kind 'free_2d', 'planar' or 'revolute', which keep them in a plane, {remedy(scene, 'Articulated')}"
+            )
+        return self.build_beside(scene, worlds, device)
+
+    def build_beside(self, scene: Scene, worlds: int, device: wp.DeviceLike = None) -> ArticulatedModel:
+        """Build the model of the rigid bodies of a scene beside matter, which may be 2D.
+
+        Raises:
+            SceneError: The scene cannot be simulated as rigid bodies.
+        """
         return build(scene, worlds, warp_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:

@@ -21,6 +21,10 @@ _ROUNDED_UP = 1.0001
 """Factor of the edges of a box around a solid, so that rounding leaves no part of the solid outside."""
 
 
+_HALF_DEPTH = 0.5
+"""Half the extent of the box of a 2D shape across its plane, in which all points are [m]."""
+
+
 @wp.struct
 class SolidBoxes:
     """A box around the solid of each body, in the frame of the body; all of shape (n_bodies,).
@@ -45,8 +49,10 @@ def body_boxes(bodies: tuple[RigidBody, ...], dx: float, device: wp.Device) -> S
     for k, body in enumerate(bodies):
         if body.shape is not None:
             (lower, upper), margin = body.shape.bounds, 0.0 if closed_form(body.shape) else _SAMPLED * dx
-            half[k] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin)
-            middle[k] = (lower + upper) / 2.0 if np.isfinite(half[k]).all() else 0.0
+            dim = len(lower)
+            half[k] = _HALF_DEPTH  # across the plane of a 2D shape
+            half[k, :dim] = _ROUNDED_UP * ((upper - lower) / 2.0 + margin)
+            middle[k, :dim] = (lower + upper) / 2.0 if np.isfinite(half[k]).all() else 0.0
     boxes = SolidBoxes()
     boxes.middle, boxes.half = (device_array(a, device, vec3) for a in (middle, half))
     return boxes

@@ -23,10 +23,9 @@ from warpbots.solvers.coupled.touching_gradients import (
 )
 from warpbots.solvers.coupled.touching_points import (
     add_counts_kernel,
-    find_touching_kernel,
     list_points_kernel,
     place_solids_kernel,
-    surface_kernel,
+    touching_points,
     wrench_kernel,
 )
 
@@ -80,7 +79,7 @@ class BodyStep:
             self._count, model.solids, len(model.matter), self.lanes, self._parts, model.bound.body, x, radius,
             work.axes, work.origin, work.lower, work.upper,
         ]  # fmt: skip
-        launch(find_touching_kernel, self.threads, inputs, [work.body, self._counts], model.device)
+        launch(touching_points(model.dim).find_touching, self.threads, inputs, [work.body, self._counts], model.device)
         self._list_points()
         stopped, deepest = (work.stopped, DEEPEST * model.points.size) if self.force is None else (None, math.inf)
         if stopped is not None:
@@ -90,7 +89,8 @@ class BodyStep:
             self.lanes, *self._bound, x, v, scalar(self.dt), self._correction, scalar(deepest),
             model.rigid.workspace.links.twist, work.axes, work.origin, work.body, exchange.row,
         ]  # fmt: skip
-        launch(surface_kernel, self.threads, inputs, [exchange.points, exchange.distance, stopped], model.device)
+        outputs = [exchange.points, exchange.distance, stopped]
+        launch(touching_points(model.dim).surface, self.threads, inputs, outputs, model.device)
 
     def _list_points(self) -> None:
         model, work, points = self.model, self.model.workspace, self.exchange.points
@@ -176,7 +176,7 @@ class BodyStep:
         outputs = [
             x_adj, v_adj, links.twist.grad, links.body_position.grad, links.body_rotation.grad, work.no_samples,
         ]  # fmt: skip
-        launch_lanes(pose_gradients_kernel, self._bodies, LANES, inputs, outputs, model.device)
+        launch_lanes(pose_gradients_kernel(model.dim), self._bodies, LANES, inputs, outputs, model.device)
         adjoints(start, model.device)
 
     def _add_friction_gradients(self) -> None:

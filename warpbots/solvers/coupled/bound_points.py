@@ -86,11 +86,12 @@ def bound_points(
     x, n = soft.matter.position, len(soft.matter)
     of, place, nearest = np.full(n, -1), np.zeros((n, 3)), np.full(n, _SLACK * size)
     for k in dict.fromkeys(k for k, _ in reaching):
-        depth = signed_distance(scene.rigid[k].shape, (x - at.position[0, k]) @ at.rotation[0, k])
+        depth = signed_distance(scene.rigid[k].shape, at.in_frame(0, k, x))
         own = np.isin(soft.matter.body, [s for b, s in reaching if b == k]) & (depth < nearest)
         of[own], nearest[own] = k, depth[own]
         origin = at.position[0, k] + at.rotation[0, k] @ frames[0][k]
-        place[own] = (x[own] - origin) @ at.rotation[0, k] @ frames[1][k]
+        place[own, : scene.dim] = x[own]
+        place[own] = (place[own] - origin) @ at.rotation[0, k] @ frames[1][k]
     for k, s in reaching:
         _refuse_barely_bound(scene, k, s, x[(of == k) & (soft.matter.body == s)], size, cell)
     _refuse_held(scene, soft, of)
@@ -110,7 +111,7 @@ def reaches(body: RigidBody, at: MeasuredBodies, k: int, soft_body: object, x: n
     """
     if body.shape is None:
         return False
-    depth = signed_distance(body.shape, (x - at.position[0, k]) @ at.rotation[0, k])
+    depth = signed_distance(body.shape, at.in_frame(0, k, x))
     placed = dataclasses.replace(body, position=at.position[0, k], rotation=at.rotation[0, k])
     return bool(depth.min(initial=np.inf) < -most) or is_in(placed, soft_body, EMBEDDED)
 
@@ -131,22 +132,25 @@ def thrown_with(rigid: ArticulatedModel, bound: BoundPoints, velocity: np.ndarra
     Args:
         rigid: The rigid bodies.
         bound: The bound points.
-        velocity: Velocities of all points at the start [m/s], shape (n_points, 3).
+        velocity: Velocities of all points at the start [m/s], shape (n_points, dim).
     """
-    robot = rigid.robot
+    robot, dim = rigid.robot, velocity.shape[1]
+    floats = {2: "free_2d", 3: "free"}[dim]
     start = robot.start_velocity.copy()
     for k, joint in enumerate(robot.joints):
         own = bound.of == k
-        if own.any() and joint.kind == "free" and joint.parent is None and joint.start_velocity is None:
-            start[robot.velocities[joint.name]][:3] = velocity[own].mean(axis=0) @ np.array(joint.rotation)
+        if own.any() and joint.kind == floats and joint.parent is None and joint.start_velocity is None:
+            start[robot.velocities[joint.name]][:dim] = (
+                velocity[own].mean(axis=0) @ np.array(joint.rotation)[:dim, :dim]
+            )
     return dataclasses.replace(rigid, robot=dataclasses.replace(robot, start_velocity=start))
 
 
 def _refuse_barely_bound(scene: Scene, k: int, s: int, held: np.ndarray, size: float, cell: str) -> None:
-    """Raise if a rigid body does not contain three points of a soft body that are not in line, or one of a truss."""
-    body, soft = scene.rigid[k], scene.soft[s]
-    spread = np.linalg.svd(held - held.mean(axis=0), compute_uv=False) if len(held) >= 3 else np.zeros(3)
-    if spread[1] > _IN_LINE * spread[0] or (len(held) and bars_of(soft.shape) is not None):
+    """Raise if a rigid body contains too few points of a soft body: three not in line, two in 2D, or one of a truss."""
+    body, soft, dim = scene.rigid[k], scene.soft[s], scene.dim
+    spread = np.linalg.svd(held - held.mean(axis=0), compute_uv=False) if len(held) >= dim else np.zeros(dim)
+    if spread[dim - 2] > _IN_LINE * spread[0] or (len(held) and bars_of(soft.shape) is not None):
         return
     if bars_of(soft.shape) is not None:
         raise SceneError(
@@ -155,8 +159,8 @@ def _refuse_barely_bound(scene: Scene, k: int, s: int, held: np.ndarray, size: f
         )
     raise SceneError(
         f"RigidBody {body.name!r}: it reaches into SoftBody {soft.name!r}, but {len(held)} masses of this body are "
-        f"inside or on it, and to bind it takes three that are not in line; move it further inside by a {cell} of "
-        f"{size:g} m, make it thicker, use a smaller MassSpring(spacing=...), or move it out"
+        f"inside or on it, and to bind it takes {'two' if dim == 2 else 'three that are not in line'}; move it further "
+        f"inside by a {cell} of {size:g} m, make it thicker, use a smaller MassSpring(spacing=...), or move it out"
     )
 
 

@@ -47,8 +47,8 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     composition.refuse(matter)
     _refuse_others(scene, composition, type(matter).__name__)
     soft = matter.build(matter_of(scene), worlds, device)
-    rigid = bodies.build(robots_of(scene), worlds, device)
-    gravity = tiled(scene.gravity, worlds, device, vec3, requires_grad=True)
+    rigid = bodies.build_beside(robots_of(scene), worlds, device)
+    gravity = tiled(np.append(scene.gravity, np.zeros(3 - scene.dim)), worlds, device, vec3, requires_grad=True)
     rigid = with_motions_of(soft, dataclasses.replace(rigid, gravity=gravity))
     points = composition.points(matter, soft)
     solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)
@@ -118,7 +118,7 @@ def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> Non
         )
     if part := lacking(scene, composition.name, decided=IN_MATTER):
         raise SceneError(
-            f"Coupled simulates matter by {solver} beside rigid bodies, in 3D, and takes no {part}: "
+            f"Coupled simulates matter by {solver} beside rigid bodies and takes no {part}: "
             f"{remedy(scene, composition.name)}"
         )
     if law := next((c for c in scene.laws if c.impact == "instant"), None):

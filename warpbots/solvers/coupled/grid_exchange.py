@@ -8,22 +8,8 @@ from warpbots.numerics import launch, launch_lanes, parallel, real
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.coupled.body_step import BodyStep
 from warpbots.solvers.coupled.exchange_arrays import GridArrays
-from warpbots.solvers.coupled.grid_gradients import (
-    add_gravity_gradient_kernel,
-    adj_free_nodes_kernel,
-    adj_gather_points_kernel,
-    adj_scatter_impulses_kernel,
-    adj_scatter_mass_kernel,
-    adj_surface_kernel,
-    move_place_gradients_kernel,
-)
-from warpbots.solvers.coupled.grid_points import (
-    free_nodes_kernel,
-    gather_points_kernel,
-    radius_kernel,
-    scatter_impulses_kernel,
-    scatter_mass_kernel,
-)
+from warpbots.solvers.coupled.grid_gradients import GridGradients, grid_gradients
+from warpbots.solvers.coupled.grid_points import GridPoints, grid_points
 from warpbots.solvers.mpm.explicit_step import clear, grid_threads
 from warpbots.solvers.mpm.model import MPMModel, MPMState
 from warpbots.solvers.mpm.workspace import Gathered
@@ -52,7 +38,7 @@ class GridExchange:
         self.bodies.find(self.matter.motion.x, work.radius)
         self._find_free_nodes(gathered)
         inputs = [*self._grid, work.weight, self.matter.motion, scalar(self.bodies.dt), exchange.row, exchange.distance]
-        self._launch(gather_points_kernel, [*inputs, work.nodes], [exchange.points, exchange.share])
+        self._launch(self._kernels.gather_points, [*inputs, work.nodes], [exchange.points, exchange.share])
         self.bodies.advance()
         self._add_impulses(gathered, -1.0)
 
@@ -64,7 +50,9 @@ class GridExchange:
         """Adjoint of `apply`; `momentum_adj` is changed in place."""
         exchange, work, soft = self.bodies.exchange, self._work, self._soft
         motion_adj, gradients, h = self.matter.motion_adj, exchange.gradients, scalar(self.bodies.dt)
-        self._launch(adj_scatter_impulses_kernel, [soft.geometry, *self._points, momentum_adj], [exchange.impulse_adj])
+        self._launch(
+            self._adjoints.adj_scatter_impulses, [soft.geometry, *self._points, momentum_adj], [exchange.impulse_adj]
+        )
         self.bodies.adj_advance()
         self._add_impulses(gathered, 1.0)  # the velocities without bodies are needed again
         self._find_free_nodes(gathered)
@@ -72,15 +60,15 @@ class GridExchange:
         clear(soft, gathered.active, work.nodes_adj)
         inputs = [*self._grid, work.weight, *self._points, exchange.share, exchange.impulse, work.nodes, momentum_adj]
         outputs = [motion_adj, soft.material_adj, work.nodes_adj, gradients.place]
-        self._launch(adj_gather_points_kernel, [*inputs, gradients], outputs)
+        self._launch(self._adjoints.adj_gather_points, [*inputs, gradients], outputs)
         inputs = [*self._free, gathered.active, gathered.momentum, work.nodes]
-        launch(adj_free_nodes_kernel, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
+        launch(self._adjoints.adj_free_nodes, grid_threads(soft), inputs, [work.nodes_adj, momentum_adj], soft.device)
         outputs = [motion_adj, soft.material_adj, gradients.place]
-        self._launch(adj_scatter_mass_kernel, [*self._grid, *self._points, work.nodes_adj], outputs)
+        self._launch(self._adjoints.adj_scatter_mass, [*self._grid, *self._points, work.nodes_adj], outputs)
         inputs = [soft.material, h, exchange.row, exchange.points, exchange.distance, gradients]
-        self._launch(adj_surface_kernel, inputs, [work.distance_adj, gradients.normal, soft.material_adj])
+        self._launch(self._adjoints.adj_surface, inputs, [work.distance_adj, gradients.normal, soft.material_adj])
         self.bodies.adj_find(self.matter.motion.x, work.distance_adj, gradients.place)
-        self._launch(move_place_gradients_kernel, [exchange.row, gradients.place], [motion_adj])
+        self._launch(self._adjoints.move_place_gradients, [exchange.row, gradients.place], [motion_adj])
         self._add_gravity_gradient(gathered)
 
     def _add_gravity_gradient(self, gathered: Gathered) -> None:
@@ -88,24 +76,32 @@ class GridExchange:
         if soft.gravity.grad is not None:
             inputs = [soft.grid.resolution[-1], soft.grid.pencils, gathered.active, self._work.nodes_adj]
             launch_lanes(
-                add_gravity_gradient_kernel, soft.worlds, lanes, inputs, [soft.gravity.grad], soft.device
+                self._adjoints.add_gravity_gradient, soft.worlds, lanes, inputs, [soft.gravity.grad], soft.device
             )  # fmt: skip
 
     def _find_radii(self) -> None:
         inputs, outputs = [*self._grid, self.matter.motion], [self._work.radius]
-        launch(radius_kernel, self._work.radius.size, inputs, outputs, self._soft.device)
+        launch(self._kernels.radius, self._work.radius.size, inputs, outputs, self._soft.device)
 
     def _find_free_nodes(self, gathered: Gathered) -> None:
         """Write the velocity without bodies, and the share of matter that touches, of the nodes near bodies."""
         soft, nodes = self._soft, self._work.nodes
         clear(soft, gathered.active, nodes)
-        self._launch(scatter_mass_kernel, [*self._grid, *self._points], [nodes])
+        self._launch(self._kernels.scatter_mass, [*self._grid, *self._points], [nodes])
         inputs = [*self._free, gathered.active, gathered.momentum]
-        launch(free_nodes_kernel, grid_threads(soft), inputs, [nodes], soft.device)
+        launch(self._kernels.free_nodes, grid_threads(soft), inputs, [nodes], soft.device)
 
     def _add_impulses(self, gathered: Gathered, factor: float) -> None:
         inputs = [self._soft.geometry, *self._points, self.bodies.exchange.impulse, scalar(factor)]
-        self._launch(scatter_impulses_kernel, inputs, [gathered.momentum])
+        self._launch(self._kernels.scatter_impulses, inputs, [gathered.momentum])
+
+    @property
+    def _kernels(self) -> GridPoints:
+        return grid_points(self.bodies.model.dim)
+
+    @property
+    def _adjoints(self) -> GridGradients:
+        return grid_gradients(self.bodies.model.dim)
 
     @property
     def _soft(self) -> MPMModel:

@@ -6,6 +6,7 @@ long. Obstacles that meet at a rigid body leave no room for it. A position in su
 ends at this step.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -22,7 +23,6 @@ from warpbots.solvers.coupled.states import CoupledState
 
 __all__ = ["DEEPEST", "end_worlds", "find_fast", "impossible_motion", "squeezed"]
 
-_vec = vector(3)
 _NAN = wp.constant(real(float("nan")))
 _ZERO = wp.constant(scalar(0.0))
 
@@ -75,23 +75,30 @@ def find_fast_kernel(
             stopped_out[w] = 0
 
 
-@wp.kernel(enable_backward=False)
-def end_worlds_kernel(
-    # model
-    matter: int,
-    # work
-    time: wp.array[scalar],
-    stopped: wp.array[int],
-    # out
-    position_out: wp.array2d[_vec],
-):
-    """Set a position to NaN in each world in `stopped`, and in each world in which the time of the bodies is NaN."""
-    w = wp.tid()
-    p = stopped[w]
-    if p < 0 and wp.isnan(time[w]):
-        p = 0
-    if p >= 0:
-        position_out[w, p] = _vec(_NAN, _NAN, _NAN)
+@functools.cache
+def end_worlds_kernel(dim: int) -> wp.Kernel:
+    """Kernel over worlds, for matter in `dim` dimensions."""
+    vec = vector(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.coupled.end_worlds_{dim}d"), enable_backward=False)
+    def stop_worlds(
+        # model
+        matter: int,
+        # work
+        time: wp.array[scalar],
+        stopped: wp.array[int],
+        # out
+        position_out: wp.array2d[vec],
+    ):
+        """Set a position to NaN in each world in `stopped`, and in each in which the time of the bodies is NaN."""
+        w = wp.tid()
+        p = stopped[w]
+        if p < 0 and wp.isnan(time[w]):
+            p = 0
+        if p >= 0:
+            position_out[w, p] = vec(_NAN)
+
+    return stop_worlds
 
 
 def find_fast(model: CoupledModel, dt: float) -> None:
@@ -102,7 +109,7 @@ def find_fast(model: CoupledModel, dt: float) -> None:
         dt: Length of the step [s].
     """
     rigid, points, work, solids = model.rigid, model.points, model.workspace, model.solids
-    ends = [vec3(*points.lower), vec3(*points.upper)]
+    ends = [vec3(*np.append(corner, 0.0)[:3]) for corner in (points.lower, points.upper)]
     tree = rigid.tree
     inputs = [tree.bodies, tree.elements, tree.element, solids.kind, solids.reach, *ends, scalar(points.size / dt)]
     inputs += [rigid.workspace.links.twist, work.origin]
@@ -113,7 +120,7 @@ def end_worlds(model: CoupledModel, state_out: CoupledState) -> None:
     """Set a position to NaN in worlds in `model.workspace.stopped`, and where obstacles have met at a rigid body."""
     work = model.workspace
     inputs = [len(model.matter), work.bodies_time, work.stopped]
-    launch(end_worlds_kernel, model.worlds, inputs, [state_out.position], model.device)
+    launch(end_worlds_kernel(model.dim), model.worlds, inputs, [state_out.position], model.device)
 
 
 def impossible_motion(model: CoupledModel, solver: Articulated, before: dict, dt: float) -> str | None:
@@ -186,7 +193,7 @@ def _away(model: CoupledModel, w: int, p: int, before: dict) -> float:
     """Distance of a bound point from its place in its body, whose pose is in the workspace [m]."""
     work, k = model.workspace, w * len(model.scene.rigid) + model.bound.of[p]
     place = work.origin.numpy()[k] + work.axes.numpy()[k] @ model.bound.place.numpy()[p]
-    return float(np.linalg.norm(before["position"][w, p] - place))
+    return float(np.linalg.norm(before["position"][w, p] - place[: model.dim]))
 
 
 def _fast(model: CoupledModel, bodies: MeasuredBodies, w: int, dt: float) -> str:
@@ -208,13 +215,15 @@ def _between(model: CoupledModel, bodies: MeasuredBodies, before: dict, w: int, 
     x, dx, soft = before["position"][w, p].astype(np.float64), model.points.size, model.soft
     rigid = [(k, body) for k, body in enumerate(model.scene.rigid) if body.shape is not None]
     solids = [(f"RigidBody {b.name!r}", b.shape, bodies.position[w, k], bodies.rotation[w, k]) for k, b in rigid]
+    dim = model.dim
     axes, origins = soft.frames.obstacle_poses(soft, before["time"], before["travel"])
     solids += [
         (f"obstacle {o.name!r}", o.shape, origins[w, k], axes[w, k]) for k, o in enumerate(model.scene.obstacles)
     ]
     near = []
     for name, shape, origin, R in solids:
-        at = (x - origin)[None] @ R
+        R = R[:dim, :dim]
+        at = (x - origin[:dim])[None] @ R
         d = float(signed_distance(shape, at)[0])
         if d < 2.0 * dx:
             near.append((name, d, R @ normal(shape, at, 0.01 * dx)[0]))

@@ -8,14 +8,7 @@ from warpbots.numerics import launch, real
 from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.coupled.body_step import BodyStep
 from warpbots.solvers.coupled.exchange_arrays import MassArrays
-from warpbots.solvers.coupled.mass_points import (
-    adj_gather_masses_kernel,
-    adj_move_masses_kernel,
-    adj_place_masses_kernel,
-    gather_masses_kernel,
-    move_masses_kernel,
-    place_masses_kernel,
-)
+from warpbots.solvers.coupled.mass_points import MassPoints, mass_points
 from warpbots.solvers.mass_spring.impulses import StepShares
 from warpbots.solvers.mass_spring.model import MassSpringModel, MassSpringState
 
@@ -38,20 +31,20 @@ class MassExchange:
         """Move bound masses to the places at which the forces of their springs act."""
         if self._later(shares):
             inputs = [len(self._soft.matter), self._bound, real(self._own.start), *self._start]
-            launch(place_masses_kernel, self._soft.all_masses, inputs, [X_out], self._soft.device)
+            launch(self._kernels.place_masses, self._soft.all_masses, inputs, [X_out], self._soft.device)
 
     def adj_place(self, shares: StepShares, X_adj: wp.array) -> None:
         """Adjoint of `place`, after the adjoint of the stage."""
         if more := self._later(shares):
             inputs, outputs = [len(self._soft.matter), self._bound, real(more), X_adj], self.matter.motion_adj()[1:]
-            launch(adj_place_masses_kernel, self._soft.all_masses, inputs, outputs, self._soft.device)
+            launch(self._kernels.adj_place_masses, self._soft.all_masses, inputs, outputs, self._soft.device)
 
     def apply(self, shares: StepShares, free_v: wp.array, ended: list[wp.array | None]) -> None:
         """Find the masses that touch, move the rigid bodies, and subtract their impulses from the masses."""
         work, x = self._work, self._start[0]
         self.bodies.find(x, work.radius, self._start[1] if self._measures else None)
         inputs = [*self._masses, work.weight, *self._times(shares, 0), *self._start, self._row, free_v]
-        self._launch(gather_masses_kernel, inputs, [self.bodies.exchange.points])
+        self._launch(self._kernels.gather_masses, inputs, [self.bodies.exchange.points])
         self.bodies.advance()
         self.apply_again(shares, ended)
 
@@ -59,7 +52,7 @@ class MassExchange:
         """Subtract the impulses of this step from the masses, whose motion without bodies was computed again."""
         exchange = self.bodies.exchange
         inputs = [*self._masses, *self._times(shares, 1), self._row, exchange.points, exchange.impulse]
-        self._launch(move_masses_kernel, inputs, ended)
+        self._launch(self._kernels.move_masses, inputs, ended)
 
     def adjoint(
         self, shares: StepShares, ended_adj: list[wp.array | None], free_v_adj: wp.array, mass_adj: wp.array | None
@@ -67,7 +60,9 @@ class MassExchange:
         """Adjoint of `apply`; `ended_adj` is changed in place."""
         work, exchange = self._work, self.bodies.exchange
         inputs = [*self._masses, *self._times(shares, 1), self._row, exchange.points, exchange.impulse]
-        self._launch(adj_move_masses_kernel, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj])
+        self._launch(
+            self._kernels.adj_move_masses, inputs, [*ended_adj, mass_adj, work.moved_adj, exchange.impulse_adj]
+        )
         work.surface_adj.zero_()
         v_adj = self.matter.motion_adj()[1] if self._measures else None
         self.bodies.adj_advance()
@@ -77,7 +72,7 @@ class MassExchange:
             exchange.gradients, work.moved_adj,
         ]  # fmt: skip
         outputs = [free_v_adj, mass_adj, *self.matter.motion_adj()]
-        self._launch(adj_gather_masses_kernel, [*inputs, work.surface_adj], outputs)
+        self._launch(self._kernels.adj_gather_masses, [*inputs, work.surface_adj], outputs)
 
     @property
     def _measures(self) -> bool:
@@ -100,6 +95,10 @@ class MassExchange:
     @property
     def _bound(self) -> wp.array:
         return self.bodies.model.bound.body
+
+    @property
+    def _kernels(self) -> MassPoints:
+        return mass_points(self.bodies.model.dim)
 
     @property
     def _soft(self) -> MassSpringModel:

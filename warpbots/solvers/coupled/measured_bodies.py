@@ -30,13 +30,18 @@ class MeasuredBodies(NamedTuple):
     spin: np.ndarray
 
     def velocity_at(self, w: int, k: int, x: np.ndarray) -> np.ndarray:
-        """Velocity at the point x of body k of a world [m/s], shape (3,)."""
-        return self.velocity[w, k] + np.cross(self.spin[w, k], x - self.position[w, k])
+        """Velocity at the point x of body k of a world [m/s], of the shape (dim,) of x."""
+        arm = np.append(x, np.zeros(3 - len(x))) - self.position[w, k]
+        return (self.velocity[w, k] + np.cross(self.spin[w, k], arm))[: len(x)]
+
+    def in_frame(self, w: int, k: int, x: np.ndarray) -> np.ndarray:
+        """The points x in the frame of body k of a world [m], both of shape (n, dim)."""
+        dim = x.shape[1]
+        return (x - self.position[w, k, :dim]) @ self.rotation[w, k, :dim, :dim]
 
     def distance(self, shape: Shape, w: int, k: int, x: np.ndarray) -> float:
         """Signed distance of the point x from `shape` in the frame of body k of a world [m]."""
-        at = (x.astype(np.float64) - self.position[w, k]) @ self.rotation[w, k]
-        return float(signed_distance(shape, at[None])[0])
+        return float(signed_distance(shape, self.in_frame(w, k, x.astype(np.float64)[None]))[0])
 
 
 def measured_bodies(

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact.solid import Solids
+from warpbots.contact.space_maps import space_maps
 from warpbots.numerics import clear_gradients, launch, launch_own_adjoint, real, vector
 from warpbots.numerics.parameters import NOT_NEGATIVE, Parameter, parameter, parameters_of, parametric
 from warpbots.scene import RigidBody, Scene, SoftBody
@@ -52,17 +53,24 @@ def select_kernel(target: type) -> wp.Kernel:
     return select
 
 
-@wp.kernel
-def widen_kernel(
-    # model
-    gravity: wp.array[vector(3)],
-    # out
-    gravity_out: wp.array[vec3],
-):
-    """Gravity in double precision."""
-    w = wp.tid()
-    g = gravity[w]
-    gravity_out[w] = vec3(scalar(g[0]), scalar(g[1]), scalar(g[2]))
+@functools.cache
+def widen_kernel(dim: int) -> wp.Kernel:
+    """Kernel over worlds, for matter in `dim` dimensions; differentiated by Warp."""
+    vec = vector(dim)
+    in_space, _ = space_maps(dim)
+
+    @wp.kernel(module=wp.get_module(f"warpbots.coupled.widen_{dim}d"))
+    def widen(
+        # model
+        gravity: wp.array[vec],
+        # out
+        gravity_out: wp.array[vec3],
+    ):
+        """Gravity in 3D and in double precision."""
+        w = wp.tid()
+        gravity_out[w] = in_space(gravity[w])
+
+    return widen
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -158,8 +166,8 @@ class MatterPoints:
         narrowest: Thickness that a rod needs so that it meets points wherever it is [size].
         rod: What happens to a rod that is thinner.
         plate: What happens at a plate that is thinner than this size.
-        lower: Lower corner of the box that holds all matter [m], shape (3,).
-        upper: Upper corner of this box [m], shape (3,).
+        lower: Lower corner of the box that holds all matter [m], shape (dim,).
+        upper: Upper corner of this box [m], shape (dim,).
         longest_bar: Length of the longest bar of which only the ends are points [m]; 0 without such bars.
     """
 
@@ -216,7 +224,7 @@ class CoupledModel(ArrayModel):
 
     @property
     def dim(self) -> int:
-        """3."""
+        """Number of dimensions of the matter, 2 or 3."""
         return self.scene.dim
 
     @functools.cached_property
@@ -335,5 +343,5 @@ class CoupledModel(ArrayModel):
         return [
             (select_kernel(real), [work.matter_channel, control], [work.matter_control]),
             (select_kernel(scalar), [work.body_channel, control], [work.body_control]),
-            (widen_kernel, [self.gravity], [self.rigid.gravity]),
+            (widen_kernel(self.dim), [self.gravity], [self.rigid.gravity]),
         ]

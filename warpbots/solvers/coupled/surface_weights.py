@@ -13,93 +13,182 @@ As in `stencil_3d`, all functions are derivatives of one pairing, of a vector q 
 vector v_i and a scalar s_i at each node; distances are in cells:
 
     L = sum_i (W_i q . v_i + |W_i| m s_i)
+
+In 2D the nodes of a particle are three rows of three nodes: the sums below run over one row in the middle direction,
+with the weight 1 and no distance.
 """
+
+import functools
+from typing import NamedTuple
 
 import warp as wp
 
-from warpbots.numerics import NODE, real, vector
+from warpbots.numerics import NODE, index_vector, real, vector
 from warpbots.numerics.simd import deposit, fetch
+from warpbots.solvers.mpm.shared_grid import stencil
 from warpbots.solvers.mpm.spline import distance, spline, spline_slope
-from warpbots.solvers.mpm.stencil_3d import ivec3, momentum, node, offset, origin, pencil
 
-__all__ = ["gather", "scatter", "slopes"]
+__all__ = ["SurfaceWeights", "surface_weights"]
 
-_vec = vector(3)
-_ONE, _FOUR = wp.constant(real(1.0)), wp.constant(real(4.0))
-
-
-@wp.func
-def scatter(grid: wp.array[NODE], first: int, resolution: ivec3, x: _vec, e: _vec, q: _vec, m: real):
-    """Add the derivative of the pairing by the values of nodes: v_i += W_i q, s_i += |W_i| m."""
-    cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    wz = spline(f[2])
-    dx = distance(f[0])
-    dy = distance(f[1])
-    dz = distance(f[2])
-    for i in range(3):
-        for j in range(3):
-            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
-            for k in range(3):
-                a = _ONE + _FOUR * (dx[i] * e[0] + dy[j] * e[1] + dz[k] * e[2])
-                deposit(grid, n + k, wx[i] * wy[j] * wz[k], node(a * q, wp.abs(a) * m))
+vec3 = vector(3)
+_ZERO, _ONE, _FOUR = (wp.constant(real(c)) for c in (0.0, 1.0, 4.0))
 
 
-@wp.func
-def gather(grid: wp.array[NODE], first: int, resolution: ivec3, x: _vec, e: _vec):
-    """Derivative of the pairing by q and m: a node value with sum_i W_i v_i and sum_i |W_i| s_i."""
-    cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    wz = spline(f[2])
-    dx = distance(f[0])
-    dy = distance(f[1])
-    dz = distance(f[2])
-    v = _vec()
-    s = real(0.0)
-    for i in range(3):
-        for j in range(3):
-            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
-            for k in range(3):
-                a = _ONE + _FOUR * (dx[i] * e[0] + dy[j] * e[1] + dz[k] * e[2])
-                W = wx[i] * wy[j] * wz[k] * a
-                h = fetch(grid, n + k)
-                v += W * momentum(h)
-                s += wp.abs(W) * h[3]
-    return node(v, s)
+class SurfaceWeights(NamedTuple):
+    """Warp functions of the pairing of particles and nodes."""
+
+    gather: wp.Function
+    scatter: wp.Function
+    slopes: wp.Function
 
 
-@wp.func
-def slopes(grid: wp.array[NODE], first: int, resolution: ivec3, x: _vec, e: _vec, q: _vec, m: real):
-    """Derivatives of the pairing by the position of the particle, at a fixed distance e, and by e [1/cell]."""
-    cell = origin(x)
-    f = offset(x, cell)
-    wx = spline(f[0])
-    wy = spline(f[1])
-    wz = spline(f[2])
-    sx = spline_slope(f[0])
-    sy = spline_slope(f[1])
-    sz = spline_slope(f[2])
-    dx = distance(f[0])
-    dy = distance(f[1])
-    dz = distance(f[2])
-    by_x = _vec()
-    by_e = _vec()
-    total = real(0.0)
-    for i in range(3):
-        for j in range(3):
-            n = (first + pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
-            for k in range(3):
-                a = _ONE + _FOUR * (dx[i] * e[0] + dy[j] * e[1] + dz[k] * e[2])
-                h = fetch(grid, n + k)
-                own = wp.dot(q, momentum(h))
-                share = m * h[3]
-                c = a * own + wp.abs(a) * share
-                slope = wx[i] * wy[j] * wz[k] * (own + wp.sign(a) * share)
-                by_x += c * _vec(sx[i] * wy[j] * wz[k], wx[i] * sy[j] * wz[k], wx[i] * wy[j] * sz[k])
-                by_e += slope * _vec(dx[i], dy[j], dz[k])
-                total += slope
-    return by_x - _FOUR * total * e, _FOUR * by_e
+class _Rows(NamedTuple):
+    """Warp functions of the rows of three nodes around a particle, which follow one another in two directions.
+
+    Attributes:
+        row: row(first, cell, i, j, resolution): index of the first node of a row.
+        in_rows: in_rows(x, alone): components of x in the first and the second direction and along rows.
+        from_rows: Inverse of `in_rows`.
+        middle: middle(values, alone): values of three rows in the second direction; in 2D `alone`, of the only row.
+    """
+
+    row: wp.Function
+    in_rows: wp.Function
+    from_rows: wp.Function
+    middle: wp.Function
+
+
+def _rows(dim: int) -> _Rows:
+    vec, ivec, s = vector(dim), index_vector(dim), stencil(dim)
+
+    if dim == 2:
+
+        @wp.func
+        def row(first: int, cell: ivec, i: int, j: int, resolution: ivec):
+            """Index of the first node of row i."""
+            return (first + s.pencil(cell, i)) * resolution[1] + cell[1]
+
+        @wp.func
+        def in_rows(x: vec, alone: real):
+            """The vector x with `alone` in the middle."""
+            return vec3(x[0], alone, x[1])
+
+        @wp.func
+        def from_rows(x: vec3):
+            """The first and the last component."""
+            return vec(x[0], x[2])
+
+        @wp.func
+        def middle(values: vec3, alone: real):
+            """`alone`, and zeros for rows that do not exist."""
+            return vec3(alone, real(0.0), real(0.0))
+
+    else:
+
+        @wp.func
+        def row(first: int, cell: ivec, i: int, j: int, resolution: ivec):
+            """Index of the first node of row (i, j)."""
+            return (first + s.pencil(cell, i, j, resolution)) * resolution[2] + cell[2]
+
+        @wp.func
+        def in_rows(x: vec, alone: real):
+            """The vector x."""
+            return x
+
+        @wp.func
+        def from_rows(x: vec3):
+            """The vector x."""
+            return x
+
+        @wp.func
+        def middle(values: vec3, alone: real):
+            """The values."""
+            return values
+
+    return _Rows(row, in_rows, from_rows, middle)
+
+
+@functools.cache
+def surface_weights(dim: int) -> SurfaceWeights:
+    """Functions for matter in `dim` dimensions."""
+    vec, ivec, s, rows = vector(dim), index_vector(dim), stencil(dim), wp.constant({2: 1, 3: 3}[dim])
+    row, in_rows, from_rows, middle = _rows(dim)
+
+    @wp.func
+    def scatter(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec, q: vec, m: real):
+        """Add the derivative of the pairing by the values of nodes: v_i += W_i q, s_i += |W_i| m."""
+        cell = s.origin(x)
+        f = in_rows(s.offset(x, cell), _ONE)
+        wx = spline(f[0])
+        wy = middle(spline(f[1]), _ONE)
+        wz = spline(f[2])
+        dx = distance(f[0])
+        dy = middle(distance(f[1]), _ZERO)
+        dz = distance(f[2])
+        arm = in_rows(e, _ZERO)
+        for i in range(3):
+            for j in range(rows):
+                n = row(first, cell, i, j, resolution)
+                for k in range(3):
+                    a = _ONE + _FOUR * (dx[i] * arm[0] + dy[j] * arm[1] + dz[k] * arm[2])
+                    deposit(grid, n + k, wx[i] * wy[j] * wz[k], s.node(a * q, wp.abs(a) * m))
+
+    @wp.func
+    def gather(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec):
+        """Derivative of the pairing by q and m: a node value with sum_i W_i v_i and sum_i |W_i| s_i."""
+        cell = s.origin(x)
+        f = in_rows(s.offset(x, cell), _ONE)
+        wx = spline(f[0])
+        wy = middle(spline(f[1]), _ONE)
+        wz = spline(f[2])
+        dx = distance(f[0])
+        dy = middle(distance(f[1]), _ZERO)
+        dz = distance(f[2])
+        arm = in_rows(e, _ZERO)
+        v = vec()
+        shares = real(0.0)
+        for i in range(3):
+            for j in range(rows):
+                n = row(first, cell, i, j, resolution)
+                for k in range(3):
+                    a = _ONE + _FOUR * (dx[i] * arm[0] + dy[j] * arm[1] + dz[k] * arm[2])
+                    W = wx[i] * wy[j] * wz[k] * a
+                    h = fetch(grid, n + k)
+                    v += W * s.momentum(h)
+                    shares += wp.abs(W) * h[3]
+        return s.node(v, shares)
+
+    @wp.func
+    def slopes(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec, q: vec, m: real):
+        """Derivatives of the pairing by the position of the particle, at a fixed distance e, and by e [1/cell]."""
+        cell = s.origin(x)
+        f = in_rows(s.offset(x, cell), _ONE)
+        wx = spline(f[0])
+        wy = middle(spline(f[1]), _ONE)
+        wz = spline(f[2])
+        sx = spline_slope(f[0])
+        sy = middle(spline_slope(f[1]), _ZERO)
+        sz = spline_slope(f[2])
+        dx = distance(f[0])
+        dy = middle(distance(f[1]), _ZERO)
+        dz = distance(f[2])
+        arm = in_rows(e, _ZERO)
+        by_x = vec3()
+        by_e = vec3()
+        total = real(0.0)
+        for i in range(3):
+            for j in range(rows):
+                n = row(first, cell, i, j, resolution)
+                for k in range(3):
+                    a = _ONE + _FOUR * (dx[i] * arm[0] + dy[j] * arm[1] + dz[k] * arm[2])
+                    h = fetch(grid, n + k)
+                    own = wp.dot(q, s.momentum(h))
+                    share = m * h[3]
+                    c = a * own + wp.abs(a) * share
+                    slope = wx[i] * wy[j] * wz[k] * (own + wp.sign(a) * share)
+                    by_x += c * vec3(sx[i] * wy[j] * wz[k], wx[i] * sy[j] * wz[k], wx[i] * wy[j] * sz[k])
+                    by_e += slope * vec3(dx[i], dy[j], dz[k])
+                    total += slope
+        return from_rows(by_x) - _FOUR * total * e, from_rows(_FOUR * by_e)
+
+    return SurfaceWeights(gather, scatter, slopes)

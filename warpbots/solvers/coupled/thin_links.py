@@ -78,20 +78,25 @@ def _thinnest(shape: Shape, least: float) -> tuple[float, Shape]:
 
 @functools.singledispatch
 def _across(shape: Shape) -> float:
-    """The second smallest of the extents of a shape along axes of its own [m]: a rod is as wide as it is thick."""
+    """The second smallest of the extents of a shape along axes of its own [m]: a rod is as wide as it is thick.
+
+    A 2D shape is a rod across the plane, or a plate if it is long.
+    """
     lower, upper = shape.bounds
     return float(np.sort(upper - lower)[1])
 
 
 @_across.register
-def _(shape: Sphere | Capsule) -> float:
+def _(shape: Sphere) -> float:
     return 2.0 * shape.radius
 
 
 @_across.register
-def _(shape: Cylinder) -> float:
-    length = float(np.linalg.norm(np.subtract(shape.end, shape.start)))
-    return sorted((2.0 * shape.radius, 2.0 * shape.radius, length))[1]
+def _(shape: Capsule | Cylinder) -> float:
+    length, width = float(np.linalg.norm(np.subtract(shape.end, shape.start))), 2.0 * shape.radius
+    if isinstance(shape, Capsule):
+        length += width
+    return sorted((width, length) if len(shape.start) == 2 else (width, width, length))[1]
 
 
 @_across.register

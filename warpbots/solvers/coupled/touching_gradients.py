@@ -1,5 +1,7 @@
 """Adjoints of the kernels of `touching_points`."""
 
+import functools
+
 import warp as wp
 
 from warpbots.contact.solid import LINEAR, Solids, solid_distance, solid_distance_adjoint
@@ -11,9 +13,7 @@ from warpbots.solvers.coupled.touching_points import end_of_points
 
 __all__ = ["add_friction_gradients_kernel", "adj_wrench_kernel", "pose_gradients_kernel"]
 
-_vec = vector(3)
 _sum, _sum_of_twists, _sum_of_matrices, _sum_of_numbers = map(sum_of_lanes, (vec3, Twist, mat33, scalar))
-in_space, from_space = space_maps(3)
 _HALF = wp.constant(scalar(0.5))
 
 
@@ -43,85 +43,93 @@ def adj_wrench_kernel(
             place_adj_out[i] = place_adj_out[i] + wp.cross(impulse[i], torque_adj[w, b]) / h
 
 
-@wp.kernel(enable_backward=False)
-def pose_gradients_kernel(
-    # model
-    bodies: int,
-    elements: int,
-    element: wp.array[int],
-    solids: Solids,
-    matter: int,
-    bound: wp.array[int],
-    bound_place: wp.array[vec3],
-    # state
-    x: wp.array[_vec],
-    # step
-    h: scalar,
-    correction: scalar,
-    # work
-    twist: wp.array[Twist],
-    axes: wp.array[mat33],
-    origin: wp.array[vec3],
-    row: wp.array[int],
-    points: Exchange,
-    distance_adj: wp.array[scalar],
-    gradients: ExchangeGradients,
-    # out
-    x_adj_out: wp.array[vec3],
-    v_adj_out: wp.array[_vec],
-    twist_adj_out: wp.array[Twist],
-    position_adj_out: wp.array[vec3],
-    rotation_adj_out: wp.array[mat33],
-    samples_adj_out: wp.array2d[scalar],
-):
-    """Add the gradients of normals, distances and corrections to those of positions of points and poses of bodies.
+@functools.cache
+def pose_gradients_kernel(dim: int) -> wp.Kernel:
+    """Kernel over (worlds, bodies, lanes) for matter in `dim` dimensions."""
+    vec = vector(dim)
+    in_space, from_space = space_maps(dim)
 
-    Without an array `distance_adj` the distances have no gradients. There is an array `v_adj_out` where forces are
-    measured.
-    """
-    w, b, lane = wp.tid()
-    k = w * bodies + b
-    R = axes[k]
-    p = origin[k]
-    e = w * elements + element[b]
-    V_adj = Twist()
-    p_adj = vec3()
-    R_adj = mat33()
-    for i in range(points.first[k] + lane, points.first[k] + points.count[k], wp.block_dim()):
-        r = row[i]
-        v_adj = gradients.velocity[i]
-        if bound[r - w * matter] >= 0 and v_adj_out:
-            V_adj += spatial(wp.cross(in_space(x[r]), v_adj), v_adj)
-            x_adj_out[i] = x_adj_out[i] + wp.cross(v_adj, angular(twist[e]))
-            v_adj_out[r] = v_adj_out[r] - from_space(v_adj)
-        elif bound[r - w * matter] >= 0:
-            away_adj = correction / h * v_adj
-            x_adj_out[i] = x_adj_out[i] + away_adj
-            p_adj -= away_adj
-            R_adj -= wp.outer(away_adj, bound_place[r - w * matter])
-        else:
-            n = points.normal[i]
-            y = in_space(x[r])
-            _d, slope = solid_distance(solids, 0, b, R, p, y)
-            n_adj = gradients.normal[i]
-            d_adj = scalar(0.0)
-            if distance_adj:
-                d_adj = distance_adj[i]
-            if solids.kind[b] >= LINEAR:
-                n_adj = (n_adj - wp.dot(n_adj, n) * n) / wp.length(slope)
-            x_adj, own_adj = solid_distance_adjoint(solids, 0, b, R, p, y, d_adj, n_adj, samples_adj_out)
-            x_adj_out[i] = x_adj_out[i] + x_adj
-            p_adj -= x_adj
-            R_adj += own_adj
-    V_adj = _sum_of_twists(V_adj)
-    p_adj = _sum(p_adj)
-    R_adj = _sum_of_matrices(R_adj)
-    if lane == 0:
-        twist_adj_out[e] = twist_adj_out[e] + V_adj
-        position_adj_out[k] = position_adj_out[k] + p_adj
-        rotation_adj_out[k] = (
-            rotation_adj_out[k] + R_adj @ wp.transpose(solids.rotation[b]) + wp.outer(p_adj, solids.position[b])
-        )
+    @wp.kernel(module=wp.get_module(f"warpbots.coupled.pose_gradients_{dim}d"), enable_backward=False)
+    def pose_gradients(
+        # model
+        bodies: int,
+        elements: int,
+        element: wp.array[int],
+        solids: Solids,
+        matter: int,
+        bound: wp.array[int],
+        bound_place: wp.array[vec3],
+        # state
+        x: wp.array[vec],
+        # step
+        h: scalar,
+        correction: scalar,
+        # work
+        twist: wp.array[Twist],
+        axes: wp.array[mat33],
+        origin: wp.array[vec3],
+        row: wp.array[int],
+        points: Exchange,
+        distance_adj: wp.array[scalar],
+        gradients: ExchangeGradients,
+        # out
+        x_adj_out: wp.array[vec3],
+        v_adj_out: wp.array[vec],
+        twist_adj_out: wp.array[Twist],
+        position_adj_out: wp.array[vec3],
+        rotation_adj_out: wp.array[mat33],
+        samples_adj_out: wp.array2d[scalar],
+    ):
+        """Add the gradients of normals, distances and corrections to those of positions of points and poses of bodies.
+
+        Without an array `distance_adj` the distances have no gradients. There is an array `v_adj_out` where forces are
+        measured.
+        """
+        w, b, lane = wp.tid()
+        k = w * bodies + b
+        R = axes[k]
+        p = origin[k]
+        e = w * elements + element[b]
+        V_adj = Twist()
+        p_adj = vec3()
+        R_adj = mat33()
+        for i in range(points.first[k] + lane, points.first[k] + points.count[k], wp.block_dim()):
+            r = row[i]
+            v_adj = gradients.velocity[i]
+            if bound[r - w * matter] >= 0 and v_adj_out:
+                V_adj += spatial(wp.cross(in_space(x[r]), v_adj), v_adj)
+                x_adj_out[i] = x_adj_out[i] + wp.cross(v_adj, angular(twist[e]))
+                v_adj_out[r] = v_adj_out[r] - from_space(v_adj)
+            elif bound[r - w * matter] >= 0:
+                away_adj = correction / h * v_adj
+                x_adj_out[i] = x_adj_out[i] + away_adj
+                p_adj -= away_adj
+                R_adj -= wp.outer(away_adj, bound_place[r - w * matter])
+            else:
+                n = points.normal[i]
+                y = in_space(x[r])
+                _d, slope = solid_distance(solids, 0, b, R, p, y)
+                n_adj = gradients.normal[i]
+                d_adj = scalar(0.0)
+                if distance_adj:
+                    d_adj = distance_adj[i]
+                if solids.kind[b] >= LINEAR:
+                    n_adj = (n_adj - wp.dot(n_adj, n) * n) / wp.length(slope)
+                x_adj, own_adj = solid_distance_adjoint(solids, 0, b, R, p, y, d_adj, n_adj, samples_adj_out)
+                x_adj_out[i] = x_adj_out[i] + x_adj
+                p_adj -= x_adj
+                R_adj += own_adj
+        V_adj = _sum_of_twists(V_adj)
+        p_adj = _sum(p_adj)
+        R_adj = _sum_of_matrices(R_adj)
+        if lane == 0:
+            twist_adj_out[e] = twist_adj_out[e] + V_adj
+            position_adj_out[k] = position_adj_out[k] + p_adj
+            rotation_adj_out[k] = (
+                rotation_adj_out[k] + R_adj @ wp.transpose(solids.rotation[b]) + wp.outer(p_adj, solids.position[b])
+            )
+
+    return pose_gradients
 
 
 @wp.kernel(enable_backward=False)

@@ -13,6 +13,9 @@ changes neither momentum nor angular momentum. Where forces are measured, the po
 instead, because its own velocity and r depend on the length of the last step. At first its velocity is this change.
 """
 
+import functools
+from typing import NamedTuple
+
 import warp as wp
 
 from warpbots.contact import CODES
@@ -27,18 +30,16 @@ from warpbots.solvers.articulated.thread_team import sync
 from warpbots.solvers.coupled.body_solids import SolidBoxes
 
 __all__ = [
+    "TouchingPoints",
     "add_counts_kernel",
     "end_of_points",
-    "find_touching_kernel",
     "list_points_kernel",
     "place_solids_kernel",
-    "surface_kernel",
+    "touching_points",
     "wrench_kernel",
 ]
 
-_vec = vector(3)
 _sum = sum_of_lanes(vec3)
-in_space, _ = space_maps(3)
 _FRICTION, _STICKY = wp.constant(CODES["friction"]), wp.constant(CODES["sticky"])
 _ZERO = wp.constant(scalar(0.0))
 _HALF = wp.constant(scalar(0.5))
@@ -110,55 +111,6 @@ def surface_of(solids: Solids, b: int, R: mat33, p: vec3, x: vec3):
     if solids.kind[b] >= LINEAR:
         n = wp.normalize(n)
     return d, n
-
-
-@wp.kernel(enable_backward=False)
-def find_touching_kernel(
-    # model
-    bodies: int,
-    solids: Solids,
-    matter: int,
-    lanes: int,
-    parts: int,
-    bound: wp.array[int],
-    # state
-    x: wp.array[_vec],
-    # work
-    radius: wp.array[scalar],
-    axes: wp.array[mat33],
-    origin: wp.array[vec3],
-    lower: wp.array[vec3],
-    upper: wp.array[vec3],
-    # out
-    body_out: wp.array[int],
-    counts_out: wp.array[int],
-):
-    """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
-
-    A point with a negative radius touches nothing; a bound point touches its body only. Most points are outside of the
-    box around all bodies, and few are in the box around one body. The points of each body are counted in parts of the
-    matter; the counts must be zero.
-    """
-    w, lane = wp.tid()
-    last = (w + 1) * (bodies + 1) - 1
-    low = lower[last]
-    high = upper[last]
-    for r in range(w * matter + lane, (w + 1) * matter, lanes):
-        y = in_space(x[r])
-        nearest = radius[r]
-        body = bound[r - w * matter]
-        if body < 0 and nearest >= _ZERO and is_near(low, high, nearest, y):
-            for b in range(bodies):
-                m = w * (bodies + 1) + b
-                if is_near(lower[m], upper[m], nearest, y):
-                    d, _n = surface_of(solids, b, axes[w * bodies + b], origin[w * bodies + b], y)
-                    if d < nearest:
-                        nearest = d
-                        body = b
-        body_out[r] = body
-        if body >= 0:
-            part = (r - w * matter) // length_of_part(matter, parts)
-            wp.atomic_add(counts_out, (w * bodies + body) * parts + part, 1)
 
 
 @wp.func
@@ -238,74 +190,6 @@ def friction_of(friction: wp.array2d[real], bodies: int, w: int, s: int, b: int)
 
 
 @wp.kernel(enable_backward=False)
-def surface_kernel(
-    # model
-    bodies: int,
-    elements: int,
-    element: wp.array[int],
-    solids: Solids,
-    soft: wp.array[int],
-    friction: wp.array2d[real],
-    matter: int,
-    lanes: int,
-    bound: wp.array[int],
-    bound_place: wp.array[vec3],
-    # state
-    x: wp.array[_vec],
-    v: wp.array[_vec],
-    # step
-    h: scalar,
-    correction: scalar,
-    deepest: scalar,
-    # work
-    twist: wp.array[Twist],
-    axes: wp.array[mat33],
-    origin: wp.array[vec3],
-    body: wp.array[int],
-    row: wp.array[int],
-    # out
-    points_out: Exchange,
-    distance_out: wp.array[scalar],
-    stopped_out: wp.array[int],
-):
-    """Write normal, condition, friction and distance of each point, and place and velocity before those of the matter.
-
-    The distance of a bound point is minus its distance from its place in the body. Its velocity is that of its
-    correction or, with an array `v`, the velocity of its body minus v. `stopped_out` receives the last point of each
-    world that is deeper than `deepest` in its body, or farther away from its place in it.
-    """
-    w, lane = wp.tid()
-    for i in range(w * matter + lane, end_of_points(points_out, bodies, w), lanes):
-        r = row[i]
-        b = body[r]
-        k = w * bodies + b
-        p = r - w * matter
-        y = in_space(x[r])
-        d = scalar(0.0)
-        if bound[p] >= 0:
-            away = y - origin[k] - axes[k] @ bound_place[p]
-            change = correction / h * away
-            if v:
-                change = velocity_at(twist[w * elements + element[b]], y) - in_space(v[r])
-            d = -wp.length(away)
-            points_out.place[i] = y
-            points_out.velocity[i] = change
-            points_out.normal[i] = vec3()
-            points_out.condition[i] = _STICKY
-            points_out.friction[i] = _ZERO
-        else:
-            d, n = surface_of(solids, b, axes[k], origin[k], y)
-            points_out.place[i] = y - wp.max(d, _ZERO) * n
-            points_out.velocity[i] = vec3()
-            points_out.normal[i] = n
-            points_out.condition[i] = _FRICTION
-            points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
-        distance_out[i] = d
-        if d < -deepest:
-            wp.atomic_max(stopped_out, w, p)
-
-
-@wp.kernel(enable_backward=False)
 def wrench_kernel(
     # model
     bodies: int,
@@ -331,3 +215,135 @@ def wrench_kernel(
     if lane == 0:
         force_out[w, b] = force
         torque_out[w, b] = torque
+
+
+class TouchingPoints(NamedTuple):
+    """Kernels of points that touch rigid bodies, for positions in two or three dimensions."""
+
+    find_touching: wp.Kernel
+    surface: wp.Kernel
+
+
+@functools.cache
+def touching_points(dim: int) -> TouchingPoints:
+    """Kernels for matter in `dim` dimensions."""
+    vec = vector(dim)
+    in_space, _ = space_maps(dim)
+    module = wp.get_module(f"warpbots.coupled.touching_points_{dim}d")
+
+    @wp.kernel(module=module, enable_backward=False)
+    def find_touching(
+        # model
+        bodies: int,
+        solids: Solids,
+        matter: int,
+        lanes: int,
+        parts: int,
+        bound: wp.array[int],
+        # state
+        x: wp.array[vec],
+        # work
+        radius: wp.array[scalar],
+        axes: wp.array[mat33],
+        origin: wp.array[vec3],
+        lower: wp.array[vec3],
+        upper: wp.array[vec3],
+        # out
+        body_out: wp.array[int],
+        counts_out: wp.array[int],
+    ):
+        """Write the body that each of the points of matter in each world touches or is bound to, -1 for none.
+
+        A point with a negative radius touches nothing; a bound point touches its body only. Most points are outside of
+        the box around all bodies, and few are in the box around one body. The points of each body are counted in parts
+        of the matter; the counts must be zero.
+        """
+        w, lane = wp.tid()
+        last = (w + 1) * (bodies + 1) - 1
+        low = lower[last]
+        high = upper[last]
+        for r in range(w * matter + lane, (w + 1) * matter, lanes):
+            y = in_space(x[r])
+            nearest = radius[r]
+            body = bound[r - w * matter]
+            if body < 0 and nearest >= _ZERO and is_near(low, high, nearest, y):
+                for b in range(bodies):
+                    m = w * (bodies + 1) + b
+                    if is_near(lower[m], upper[m], nearest, y):
+                        d, _n = surface_of(solids, b, axes[w * bodies + b], origin[w * bodies + b], y)
+                        if d < nearest:
+                            nearest = d
+                            body = b
+            body_out[r] = body
+            if body >= 0:
+                part = (r - w * matter) // length_of_part(matter, parts)
+                wp.atomic_add(counts_out, (w * bodies + body) * parts + part, 1)
+
+    @wp.kernel(module=module, enable_backward=False)
+    def surface(
+        # model
+        bodies: int,
+        elements: int,
+        element: wp.array[int],
+        solids: Solids,
+        soft: wp.array[int],
+        friction: wp.array2d[real],
+        matter: int,
+        lanes: int,
+        bound: wp.array[int],
+        bound_place: wp.array[vec3],
+        # state
+        x: wp.array[vec],
+        v: wp.array[vec],
+        # step
+        h: scalar,
+        correction: scalar,
+        deepest: scalar,
+        # work
+        twist: wp.array[Twist],
+        axes: wp.array[mat33],
+        origin: wp.array[vec3],
+        body: wp.array[int],
+        row: wp.array[int],
+        # out
+        points_out: Exchange,
+        distance_out: wp.array[scalar],
+        stopped_out: wp.array[int],
+    ):
+        """Write normal, condition, friction, distance, and place and velocity of each point before those of the matter.
+
+        The distance of a bound point is minus its distance from its place in the body. Its velocity is that of its
+        correction or, with an array `v`, the velocity of its body minus v. `stopped_out` receives the last point of
+        each world that is deeper than `deepest` in its body, or farther away from its place in it.
+        """
+        w, lane = wp.tid()
+        for i in range(w * matter + lane, end_of_points(points_out, bodies, w), lanes):
+            r = row[i]
+            b = body[r]
+            k = w * bodies + b
+            p = r - w * matter
+            y = in_space(x[r])
+            d = scalar(0.0)
+            if bound[p] >= 0:
+                away = y - origin[k] - axes[k] @ bound_place[p]
+                change = correction / h * away
+                if v:
+                    change = velocity_at(twist[w * elements + element[b]], y) - in_space(v[r])
+                d = -wp.length(away)
+                points_out.place[i] = y
+                points_out.velocity[i] = change
+                points_out.normal[i] = vec3()
+                points_out.condition[i] = _STICKY
+                points_out.friction[i] = _ZERO
+            else:
+                d, n = surface_of(solids, b, axes[k], origin[k], y)
+                points_out.place[i] = y - wp.max(d, _ZERO) * n
+                points_out.velocity[i] = vec3()
+                points_out.normal[i] = n
+                points_out.condition[i] = _FRICTION
+                points_out.friction[i] = friction_of(friction, bodies, w, soft[r], b)
+            distance_out[i] = d
+            if d < -deepest:
+                wp.atomic_max(stopped_out, w, p)
+
+    return TouchingPoints(find_touching, surface)

@@ -9,11 +9,11 @@ import warp as wp
 
 from warpbots.numerics import NODE, Slice, real, vector
 
-__all__ = ["adj_end_kernel", "adj_stage_kernel", "end_kernel", "stage_kernel"]
+__all__ = ["adj_end_kernel", "adj_stage_kernel", "end_kernel", "lift", "stage_kernel"]
 
 
 @functools.cache
-def _lift(dim: int) -> tuple[wp.Function, wp.Function]:
+def lift(dim: int) -> tuple[wp.Function, wp.Function]:
     """Warp functions node(a), which pads a vector with zeros, and components(h), which removes the padding."""
     vec = vector(dim)
 
@@ -67,7 +67,7 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
         number: Index of the stage, from 0.
     """
     vec = vector(dim)
-    node, components = _lift(dim)
+    node, components = lift(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.stage_{dim}d_{number}"), enable_backward=False)
     def stage(
@@ -118,7 +118,7 @@ def stage_kernel(dim: int, number: int) -> wp.Kernel:
 def adj_stage_kernel(dim: int, number: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: adjoint of `stage_kernel`."""
     vec = vector(dim)
-    node, components = _lift(dim)
+    node, components = lift(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_stage_{dim}d_{number}"), enable_backward=False)
     def adj_stage(
@@ -188,7 +188,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
         stages: Stages of the scheme.
     """
     vec = vector(dim)
-    _, components = _lift(dim)
+    _, components = lift(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.end_{dim}d_{stages}"), enable_backward=False)
     def end(
@@ -239,7 +239,7 @@ def end_kernel(dim: int, stages: int) -> wp.Kernel:
 def adj_end_kernel(dim: int, stages: int) -> wp.Kernel:
     """Kernel over the masses of all worlds: adjoint of `end_kernel`."""
     vec = vector(dim)
-    node, components = _lift(dim)
+    node, components = lift(dim)
 
     @wp.kernel(module=wp.get_module(f"warpbots.springs.adj_end_{dim}d_{stages}"), enable_backward=False)
     def adj_end(

@@ -12,6 +12,7 @@ from pxr import Sdf, Usd, UsdGeom, Vt
 from warpbots.scene import HalfSpace, Points, Posed, Shape, TetMesh, Truss, Union, dimension
 from warpbots.surfaces.plates import plate
 from warpbots.surfaces.triangles import creased, triangles_of, vertex_normals
+from warpbots.usd.geometry.flat_shapes import laid
 from warpbots.usd.stage.applied_schemas import RESULT_API
 from warpbots.usd.stage.attributes import apply, schemas
 
@@ -72,7 +73,7 @@ def write_surfaces(prim: Usd.Prim, shape: Shape, middle: np.ndarray | None = Non
         reach: Distance up to which half-spaces are drawn [m].
     """
     stage, parts = prim.GetStage(), []
-    for leaf, solid, pose in _leaves(prim.GetChild("Shape"), shape, np.eye(4)):
+    for leaf, solid, pose in _leaves(prim.GetChild("Shape"), shape, laid(prim.GetChild("Shape"))):
         if isinstance(solid, Points | Truss) or leaf.GetTypeName() == "Mesh":
             continue
         if isinstance(solid, HalfSpace):

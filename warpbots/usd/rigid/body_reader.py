@@ -60,7 +60,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
     Raises:
         SceneError: A value is outside its range; the message names the prim.
     """
-    now, base = pose_of(frame.matrix(prim))
+    now, base = pose_of(frame.rigid.matrix(prim))
     parts = [(p, read_collider(prim, base, p, frame, note)) for p in colliders(prim)]
     parts = [(p, shape) for p, shape in parts if shape is not None]
     for p, _ in parts:
@@ -103,7 +103,7 @@ def _at_rest(prim: Usd.Prim, now: np.ndarray) -> np.ndarray:
 def read_velocity(prim: Usd.Prim, frame: StageUnits) -> tuple[np.ndarray, np.ndarray]:
     """Velocity [m/s] and angular velocity [rad/s] of a body in scene axes; files use axes of the parent prim."""
     found = []
-    R = pose_of(frame.matrix(prim.GetParent()))[0][:3, :3]
+    R = pose_of(frame.rigid.matrix(prim.GetParent()))[0][:3, :3]
     for what, unit in (("velocity of a body", frame.meters), ("angular velocity of a body", np.pi / 180.0)):
         name = rows(what)[0].name
         value = np.zeros(3)

@@ -6,6 +6,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from warpbots.scene import Cloud, Joint, RigidBody, Scene
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.usd.geometry.body_colors import write_color
+from warpbots.usd.geometry.flat_shapes import lay_down
 from warpbots.usd.geometry.looks import RIGID_ROUGHNESS, update_look
 from warpbots.usd.geometry.obstacle_prims import make_colliders
 from warpbots.usd.geometry.physics_materials import bind, write_surface
@@ -37,7 +38,7 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     color = dict(zip((b.name for b in scene.bodies), scene.colors, strict=True))[body.name]
     prim = stage.DefinePrim(target.path("Bodies", body.name), "Xform")
     rename(prim, body.name)
-    _place(prim, np.linalg.inv(frame.matrix(prim)) @ pose)
+    _place(prim, np.linalg.inv(frame.rigid.matrix(prim)) @ pose)
     UsdPhysics.RigidBodyAPI.Apply(prim)
     UsdPhysics.MassAPI.Apply(prim)
     apply(prim, RIGID_API)
@@ -45,6 +46,7 @@ def write_body_prim(target: Target, body: RigidBody, pose: np.ndarray, scene: Sc
     write_inertia(prim, body, frame)
     if body.shape is not None:
         write_shape(stage, f"{prim.GetPath()}/Shape", body.shape, frame, target.extent, np.eye(4))
+        lay_down(stage.GetPrimAtPath(f"{prim.GetPath()}/Shape"), frame)
         make_colliders(prim)
         renew_surfaces(prim, body.shape)
         update_look(prim, color, RIGID_ROUGHNESS)
@@ -93,6 +95,6 @@ def _write_velocity(prim: Usd.Prim, body: RigidBody, joint: Joint | None, frame:
     inertia = body_inertia(body)
     center = pose[:3, :3] @ (np.zeros(3) if inertia is None else np.array(inertia.center)) + pose[:3, 3]
     v = np.array(joint.rotation) @ rates[:3] + np.cross(w, center - turned[:3, 3])
-    R = frame.to_scene[:3, :3].T / frame.meters
+    R = frame.rigid.to_scene[:3, :3].T / frame.meters
     author_row(prim, rows("velocity of a body")[0], Gf.Vec3f(*(R @ v / frame.meters).tolist()))
     author_row(prim, rows("angular velocity of a body")[0], Gf.Vec3f(*np.degrees(R @ w).tolist()))

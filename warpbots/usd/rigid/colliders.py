@@ -47,6 +47,7 @@ def read_collider(body: Usd.Prim, base: np.ndarray, prim: Usd.Prim, frame: Stage
         frame: Units and axes of the stage.
         note: Called with a prim and a description of anything that is left out or changed on reading.
     """
+    base = frame.lifting @ base
     try:
         if prim == body:
             return _moving_solid(prim, base, frame, note)

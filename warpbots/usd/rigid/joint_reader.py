@@ -156,13 +156,13 @@ def _end(prim: Usd.Prim, side: int, frame: StageUnits) -> JointSide:
             prim.GetPath(),
             f"its physics:body{side} is {targets[0]}, where there is no prim; name a rigid body, or none for the world",
         )
-    matrix = frame.matrix(other) if other else frame.to_scene
+    matrix = frame.rigid.matrix(other) if other else frame.rigid.to_scene
     pose, scale = pose_of(matrix)
     local = matrix_of(R, transform(scale, p[None])[0])
     body = body_of(other) if other else None
     if body is None:
         return JointSide(None, pose @ local)
-    return JointSide(body, local if body == other else inverse(pose_of(frame.matrix(body))[0]) @ pose @ local)
+    return JointSide(body, local if body == other else inverse(pose_of(frame.rigid.matrix(body))[0]) @ pose @ local)
 
 
 def _targets(prim: Usd.Prim, side: int) -> list[Sdf.Path]:

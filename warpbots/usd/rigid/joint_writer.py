@@ -59,7 +59,7 @@ def write_joint(target: Target, scene: Scene, joint: Joint, bodies: dict[str, Us
     rest = {b.name: matrix_of(b.rotation, b.position) for b in scene.rigid}
     physics = UsdPhysics.Joint(prim)
     for side, name in enumerate((joint.parent, joint.child)):
-        here = np.linalg.inv(frame.to_scene) @ place if name is None else inverse(rest[name]) @ place
+        here = np.linalg.inv(frame.rigid.to_scene) @ place if name is None else inverse(rest[name]) @ place
         turned = here[:3, :3] / np.cbrt(np.linalg.det(here[:3, :3]))
         if name is not None:
             (physics.CreateBody0Rel, physics.CreateBody1Rel)[side]().SetTargets([bodies[name].GetPath()])

@@ -82,7 +82,7 @@ def pose_frames(
 
 def _moving_bodies(found: Inventory, scene: Scene, frame: StageUnits) -> list[_MovingBody]:
     """Prepare the prims of all rigid bodies for time samples of poses on the edited layer; parents come first."""
-    names = {body.name: k for k, body in enumerate(scene.rigid)}
+    names, frame = {body.name: k for k, body in enumerate(scene.rigid)}, frame.rigid
     stage = next(iter(found.bodies.values())).GetStage()
     paths = sorted((prim.GetPath(), names[name]) for name, prim in found.rigid.items())
     for path, _ in paths:  # paths, because prims of instances expire when one of them is changed

@@ -3,7 +3,8 @@
 A scene is in SI units with z up (y up in 2D); the units and axes of a stage are given by `metersPerUnit`,
 `kilogramsPerUnit` and `upAxis`. A 2D scene lies in the plane y = 0 of a z-up stage: the point (x, y) of the scene is
 the point (x, 0, y) of the stage. *Lifted* scene coordinates are three-dimensional: the coordinates of a 3D scene, or
-(x, 0, y) for a point (x, y) of a 2D scene.
+(x, 0, y) for a point (x, y) of a 2D scene. Rigid bodies have poses in three dimensions in every scene: those of a 2D
+scene are in *flat* coordinates, (x, y, 0) for a point (x, y).
 """
 
 import dataclasses
@@ -73,6 +74,19 @@ class StageUnits:
     meters: float
     kilograms: float
     to_scene: np.ndarray
+
+    @property
+    def lifting(self) -> np.ndarray:
+        """Transform from flat to lifted scene coordinates, shape (4, 4); the identity in 3D."""
+        lifting = np.eye(4)
+        if self.dim == 2:
+            lifting[:3, :3] = _Y_UP_TO_Z_UP
+        return lifting
+
+    @property
+    def rigid(self) -> "StageUnits":
+        """The same units, with a transform from stage coordinates to the coordinates of poses of rigid bodies [m]."""
+        return dataclasses.replace(self, to_scene=self.lifting.T @ self.to_scene)
 
     def factor(self, unit: str) -> float:
         """Factor from stage units to SI units."""

@@ -135,8 +135,11 @@ class BrowserScene:
         self._routes = cable_routes(scene, matter)
         self.soft, self._used = self._soft_meshes()
         self.lines = self._lines(shows_values)
+        turn = UPRIGHT if self._flat else np.eye(3)
         self.rigid = [
-            DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices, s.normals) if len(s.faces) else None
+            DrawnMesh(s.name, s.faces, False, False, s.color, s.vertices @ turn.T, s.normals @ turn.T)
+            if len(s.faces)
+            else None
             for s in solids
         ] + self._obstacles(obstacles)
 
