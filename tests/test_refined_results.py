@@ -66,6 +66,22 @@ def test_a_simulation_is_built_again_finer(refined):
     assert len(finer.model.matter) == 4 * len(sim.model.matter)
 
 
+def test_a_finer_grid_has_the_steps_of_the_designed_matter(refined):
+    """Hundred times as stiff, ten times as many; nothing is warned of when it moves. Softer matter changes nothing."""
+    scene = wb.Scene(
+        [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
+        domain=((-1.0, -1.0), (1.0, 1.0)),
+    )
+    sim, how = wb.Simulation(scene, wb.MPM(dx=0.1), 5e-2, 40), refined.Refinement(cells=0.5)
+    plain, stiff, soft = (
+        refined.again(sim, how, "dx", lambda finer, f=f: {"youngs_modulus": f * finer.parameter("youngs_modulus")})
+        for f in (1.0, 100.0, 0.01)
+    )
+    assert plain.substeps == soft.substeps == refined.again(sim, how, "dx").substeps
+    assert stiff.substeps == pytest.approx(10 * plain.substeps, abs=10)
+    stiff.rollout(None, 1, youngs_modulus=100.0 * stiff.parameter("youngs_modulus"))
+
+
 @pytest.fixture
 def boxes(refined, monkeypatch, tmp_path):
     """A box on a coarse and on a fine grid; results are stored in a folder of the test."""

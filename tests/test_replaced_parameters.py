@@ -27,7 +27,7 @@ def test_matter_too_stiff_for_the_step_is_refused(solver):
     value[1] *= 400.0  # 20 times the frequency
     found = []
     for run in (sim.step, lambda state, control, **p: sim.rollout(None, 2, state, **p)):
-        with pytest.raises(ValueError, match=f"with {STIFFER[solver]} replaced.*use|substeps=") as fault:
+        with pytest.raises(ValueError, match=rf"with {STIFFER[solver]} \(.* to .*\) replaced, .*substeps=") as fault:
             run(sim.state(), torch.zeros(sim.channels), **{STIFFER[solver]: value})
         found.append(str(fault.value))
     assert found[0] == found[1]
@@ -35,6 +35,42 @@ def test_matter_too_stiff_for_the_step_is_refused(solver):
     assert needed == pytest.approx(20 * sim.substeps, abs=0.1 * 20 * sim.substeps + 20)
     finer = Simulation(sim.scene, sim.solver, sim.dt, needed, worlds=2)
     finer.step(finer.state(), torch.zeros(sim.channels), **{STIFFER[solver]: value})
+
+
+@solvers
+def test_matter_that_brings_the_step_near_the_bound_is_warned_of(solver):
+    """Once, with the values, the share of the bound, and substeps with which nothing is said; not for softer matter."""
+    sim, name = simulation(solver), STIFFER[solver]
+    step = sim.dt / sim.substeps
+    softer, stiffer = (factor * sim.parameter(name) for factor in (0.5, (0.9 * sim.max_time_step / step) ** 2))
+    share = step / sim.solver.max_time_step(sim._inputs.model_with({name: stiffer}))
+    nothing = torch.zeros(sim.channels)
+    sim.step(sim.state(), nothing, **{name: softer})
+    with pytest.warns(UserWarning, match=rf"with {name} \(.*\) replaced, .* s is {share:.2f} of the stab") as said:
+        sim.step(sim.state(), nothing, **{name: stiffer})
+    sim.step(sim.state(), nothing, **{name: 1.2 * stiffer})
+    assert len(said) == 1 and f"{stiffer.max().item():.3g} " in str(said[0].message)
+    needed = int(str(said[0].message).split("substeps=")[1].split(" ")[0])
+    finer = Simulation(sim.scene, sim.solver, sim.dt, needed, worlds=2)
+    finer.step(finer.state(), nothing, **{name: stiffer})
+    assert needed == pytest.approx(sim.substeps * share / sim.solver.margin, abs=1.0)
+
+
+def test_the_exact_bound_of_springs_is_computed_only_when_the_cheap_one_falls(monkeypatch):
+    """By 5 % each time: Lanczos' method takes longer than the motion of a small robot."""
+    sim = simulation("springs")
+    share, calls = 0.7, []
+    stiffness = (share * sim.max_time_step * sim.substeps / sim.dt) ** 2 * sim.parameter("stiffness")
+    exact = type(sim.solver).max_time_step
+
+    def counted(solver, model, enough=np.inf):
+        calls.extend([1] * (enough == np.inf))
+        return exact(solver, model, enough)
+
+    monkeypatch.setattr(type(sim.solver), "max_time_step", counted)
+    for factor in np.linspace(1.0, 1.1, 50):
+        sim.step(sim.state(), torch.zeros(sim.channels), stiffness=factor * stiffness)
+    assert 1 <= len(calls) <= 2
 
 
 @solvers

@@ -22,6 +22,7 @@ from chainqueen_common import (
     KILO,
     SIZES,
     curves,
+    designed_by,
     film,
     in_processes,
     keep_walk,
@@ -110,7 +111,7 @@ def refine(sim: wb.Simulation, size: str) -> None:
     """Play the stored gaits of a size again, finer."""
 
     def play(how: refined.Refinement, name: str) -> float:
-        finer = refined.again(sim, how, "dx")
+        finer = refined.again(sim, how, "dx", designed_by(name))
         walk = stored_walk(name, finer, controller(finer), STEPS[size])
         return float((walk.final.position[0, :, 0] - walk.start.position[0, :, 0]).mean())
 

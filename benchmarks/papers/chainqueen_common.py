@@ -7,6 +7,7 @@ so that a modulus of 1 is 1 kPa. The ratios E / (rho g L) and E / (rho L^2 / T^2
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import multiprocessing
 import sys
@@ -188,6 +189,11 @@ def keep_walk(
 def load_controller(stored: Mapping[str, torch.Tensor], policy: torch.nn.Module) -> None:
     """Replace the values of `policy` by the stored ones."""
     policy.load_state_dict({key.partition(".")[2]: v for key, v in stored.items() if key.startswith("policy.")})
+
+
+def designed_by(name: str) -> refined.Fields:
+    """The fields that are stored under a name, as a function of a simulation."""
+    return functools.partial(stored_fields, refined.kept(name))
 
 
 def stored_walk(name: str, sim: wb.Simulation, policy: torch.nn.Module, steps: int) -> wb.Trajectory[Any]:

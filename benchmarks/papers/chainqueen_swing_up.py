@@ -131,7 +131,8 @@ def refine(sim: wb.Simulation, size: str, tasks: Sequence[str]) -> None:
     """
 
     def play(how: refined.Refinement, task: str, name: str) -> float:
-        finer, stored = refined.again(sim, how, "dx"), refined.kept(stored_name(task, name, size))
+        stored = refined.kept(stored_name(task, name, size))
+        finer = refined.again(sim, how, "dx", functools.partial(stored_fields, stored))
         experiment = Experiment(finer, STIFF, False, task == "arm")
         experiment.table = stored["table"][: STEPS // HOLD]
         experiment.E, experiment.near = stored_fields(stored, finer)["youngs_modulus"], slice(None)

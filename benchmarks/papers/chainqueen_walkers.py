@@ -25,6 +25,7 @@ from chainqueen_common import (
     KILO,
     SIZES,
     curves,
+    designed_by,
     film,
     in_processes,
     keep_walk,
@@ -144,9 +145,10 @@ def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device:
     """Play the stored gaits again, finer."""
 
     def play(how: refined.Refinement, robot: str, subset: tuple[str, ...]) -> float:
-        finer = refined.again(walker(robot, size, device), how, "dx")
+        name = stored_name(robot, subset, size)
+        finer = refined.again(walker(robot, size, device), how, "dx", designed_by(name))
         policy = wb.controllers.MLP(finer, clock=CLOCK)
-        return float(distance(finer, stored_walk(stored_name(robot, subset, size), finer, policy, STEPS)))
+        return float(distance(finer, stored_walk(name, finer, policy, STEPS)))
 
     plays = {
         f"{robot}{', designed' * bool(s)}": functools.partial(play, robot=robot, subset=s)

@@ -23,7 +23,7 @@ from fast import FAST
 
 import warpbots as wb
 
-__all__ = ["ENOUGH", "Refinement", "again", "keep", "kept", "option", "table"]
+__all__ = ["ENOUGH", "Fields", "Refinement", "again", "keep", "kept", "option", "table"]
 
 FOLDER = Path(__file__).resolve().parent / "stored"
 """Results of searches, a file each."""
@@ -74,18 +74,29 @@ def kept(name: str) -> dict[str, torch.Tensor]:
         return {key: torch.as_tensor(arrays[key]).to(torch.get_default_dtype()) for key in arrays.files}
 
 
-def again(sim: wb.Simulation, how: Refinement, cell: str) -> wb.Simulation:
+Fields = Callable[[wb.Simulation], Mapping[str, torch.Tensor]]
+"""Fields that were designed, by name, on the matter of a simulation."""
+
+
+def again(sim: wb.Simulation, how: Refinement, cell: str, fields: Fields | None = None) -> wb.Simulation:
     """The same scene, with a finer grid and in shorter steps.
 
     Args:
         sim: The simulation with which the motion was found.
         how: The refinement; on a finer grid steps are as long as its stability bound permits.
         cell: Field of the solver with the size of cells, such as ``"dx"``.
+        fields: The designed fields with which the motion will be played, as stiffer or lighter matter has a lower
+            bound; None if matter is that of the scene.
     """
     solver: Any = sim.solver
     if how.cells != 1.0:
         solver = dataclasses.replace(solver, **{cell: how.cells * getattr(solver, cell)})
-        return wb.Simulation(sim.scene, solver, sim.dt, device=sim.model.device)
+        finer = wb.Simulation(sim.scene, solver, sim.dt, device=sim.model.device)
+        if fields is None:
+            return finer
+        designed = wb.Simulation(finer.scene_with(**fields(finer)), solver, sim.dt, device=sim.model.device)
+        substeps = max(finer.substeps, designed.substeps)
+        return wb.Simulation(sim.scene, solver, sim.dt, substeps, device=sim.model.device)
     return wb.Simulation(sim.scene, solver, sim.dt, how.steps * sim.substeps, device=sim.model.device)
 
 

@@ -13,7 +13,7 @@ ball = wb.SoftBody(
     "ball", wb.shapes.Sphere((0.15, 0.12), 0.07), silicone, velocity=(0.0, -1.5), color=(0.35, 0.6, 0.85)
 )
 scene = wb.Scene([ball], obstacles=[wb.floor(dim=2)], domain=((0.0, 0.0), (0.3, 0.3)))
-sim = wb.Simulation(scene, wb.MPM(dx=0.01), dt=5e-3, substeps=32, worlds=5)
+sim = wb.Simulation(scene, wb.MPM(dx=0.01), dt=5e-3, substeps=64, worlds=5)
 E = torch.tensor([1e4, 2e4, 4e4, 8e4, 16e4])[:, None].expand_as(sim.parameter("youngs_modulus"))
 motion = sim.rollout(None, steps=100, youngs_modulus=E, observe=lambda s: s.position[..., 1].mean(dim=1))
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")

@@ -390,7 +390,8 @@ class Simulation(Generic[TensorState_co]):
             parameters: Tensors instead of the model's parameters, by name.
 
         Raises:
-            ValueError: A control or a parameter has the wrong shape or an illegal value.
+            ValueError: A control or a parameter has the wrong shape or an illegal value, or the solver step is over the
+                stability bound of the parameters; if it is near this bound, a warning is given once.
             SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
                 on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the state marks them.
         """
@@ -536,7 +537,8 @@ class Simulation(Generic[TensorState_co]):
 
         Raises:
             ValueError: `steps` is below 1, `time` is not a valid age, a control or parameter has the wrong shape or an
-                illegal value, or a table of a `PrescribedMotion` ends before the rollout does.
+                illegal value, a table of a `PrescribedMotion` ends before the rollout does, or the solver step is over
+                the stability bound of the parameters; if it is near this bound, a warning is given once.
             SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
                 on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the trajectory marks
                 them.

@@ -16,6 +16,12 @@ MOST_SUBSTEPS = 2**31
 _INTERVAL = 0.01
 """Default length of a control interval [s]."""
 
+_NEAR = 1.25
+"""Factor on the longest safe step beyond which a step is near the stability bound, and a warning is due."""
+
+_SLACK = 0.95
+"""Factor by which a cheap lower bound of the stability bound has to fall before the exact one is computed again."""
+
 _FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Factors on the safe number of substeps, tried in this order until shorter steps remove no further caution."""
 
@@ -45,7 +51,7 @@ class ControlInterval:
         self._solver, self._model = solver, model
         task = model.scene.task
         self.dt = dt if dt is not None else task.control_interval if task is not None else _INTERVAL
-        self._judged, self._cautioned = Seen(), False
+        self._judged, self._cautioned, self._warned, self._looked_at = Seen(), False, False, math.inf
         self.substeps = self._safe_substeps(self.bound) if substeps is None else substeps
         if substeps is None and dt is None:
             self.substeps *= self._heeded(self.substeps)
@@ -64,6 +70,8 @@ class ControlInterval:
 
     def judge(self, inputs: Inputs, parameters: Tensors) -> None:
         """Check the step with replaced parameters, unless these are unchanged since the last call.
+
+        The first parameters with which the step is near a bound that is below the bound without them cause a warning.
 
         Raises:
             ValueError: With these parameters the step is over the bound.
@@ -108,24 +116,41 @@ class ControlInterval:
                 f"bound of {bound:.3g} s; use substeps={self._safe_substeps(bound)}, softer or denser material, "
                 f"or a larger grid cell"
             )
-        if dt > 1.25 * self._solver.margin * bound:
-            warn_user(
-                f"the solver step of {dt:.3g} s is {dt / bound:.2f} of the stability bound of {bound:.3g} s, which "
-                f"holds for matter at rest: free surfaces and large deformation may diverge; "
-                f"substeps={self._safe_substeps(bound)} is safe"
-            )
+        if self._is_near(bound):
+            warn_user(self._near_in_words(bound))
+
+    def _is_near(self, bound: float) -> bool:
+        return self.length > _NEAR * self._solver.margin * bound
+
+    def _near_in_words(self, bound: float) -> str:
+        """Warning that the step is near a bound [s], with a safe number of substeps."""
+        return (
+            f"the solver step of {self.length:.3g} s is {self.length / bound:.2f} of the stability bound of "
+            f"{bound:.3g} s, which holds for matter at rest: free surfaces and large deformation may diverge; "
+            f"substeps={self._safe_substeps(bound)} is safe"
+        )
 
     def _refuse_with(self, model: Model, parameters: Tensors) -> None:
-        """Raise if the step is over the stability bound of `model`, whose `parameters` have been replaced."""
+        """Raise if the step is over the stability bound of `model`, whose `parameters` have been replaced.
+
+        Warn once if the step is near a bound that is below the bound without replaced parameters.
+        """
         dt = self.length
-        bound = self._solver.max_time_step(model, enough=dt)
+        bound = self._solver.max_time_step(model, enough=dt)  # above dt it may be a cheap lower bound
         if dt > bound:
             raise ValueError(
-                f"with {', '.join(parameters)} replaced, the solver step of {dt:.3g} s is over the stability bound of "
-                f"{bound:.3g} s (it is {self.bound:.3g} s without); make the simulation with "
+                f"with {_in_words(model, parameters)} replaced, the solver step of {dt:.3g} s is over the stability "
+                f"bound of {bound:.3g} s (it is {self.bound:.3g} s without); make the simulation with "
                 f"substeps={self._safe_substeps(bound)}, or keep them lower by a projection or a reparametrisation "
                 f"(see warpbots.optimize)"
             )
+        if self._warned or not self._is_near(bound) or bound > _SLACK * self._looked_at:
+            return
+        self._looked_at = bound
+        exact = self._solver.max_time_step(model)
+        if exact < self.bound and self._is_near(exact):
+            self._warned = True
+            warn_user(f"with {_in_words(model, parameters)} replaced, {self._near_in_words(exact)}")
 
     def _caution(self, model: Model) -> None:
         """Warn once if the solver cautions against the accuracy of its step."""
@@ -136,3 +161,14 @@ class ControlInterval:
         if words:
             self._cautioned = True
             warn_user(words)
+
+
+def _in_words(model: Model, parameters: Tensors) -> str:
+    """Names of parameters, each with the range of its values, such as "youngs_modulus (1e+04 to 4e+05 Pa)"."""
+    words = []
+    for name, spec in model.parameters().items():
+        if name in parameters and parameters[name].numel():
+            ends = dict.fromkeys(f"{end.item():.3g}" for end in parameters[name].aminmax())
+            unit = "" if spec.unit == "1" else f" {spec.unit.replace('dim', str(model.scene.dim))}"
+            words.append(f"{name} ({' to '.join(ends)}{unit})")
+    return ", ".join(words)
