@@ -12,9 +12,6 @@ from warpbots.envs import SimulationVectorEnv
 __all__ = ["learn"]
 
 
-NORMS = []
-
-
 def network(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
     """A network with two hidden layers, whose inputs are normalised before."""
     return nn.Sequential(
@@ -65,17 +62,13 @@ def learn(
     of_actor = torch.optim.Adam([*actor.parameters(), spread], settings["actor_rate"], betas=(0.7, 0.95))
     of_critic = torch.optim.Adam(critic.parameters(), settings["critic_rate"], betas=(0.7, 0.95))
     seen, _ = env.reset(seed=seed)
-    samples, rounds = 0, settings["samples"] // (horizon * env.num_envs)
-    most = settings["largest_of_world"] / (horizon * env.num_envs)  # the loss has the mean of the worlds' gains
+    most = settings["largest_of_world"] / (horizon * env.num_envs)  # the loss is a mean over intervals and worlds
 
     def bounded(slope: torch.Tensor) -> torch.Tensor:
-        """The derivative of the loss by the actions of an interval, bounded for each world."""
-        import os
-        norm = slope.norm(dim=1, keepdim=True)
-        if os.environ.get("SEE"):
-            NORMS.append((norm.flatten()*horizon*env.num_envs).detach().clone())
-        return slope * (most / norm.clamp(min=most))
+        """The derivative of the loss by the actions of an interval, with a bounded norm in each world."""
+        return slope * (most / slope.norm(dim=1, keepdim=True)).clamp(max=1.0)
 
+    samples, rounds = 0, settings["samples"] // (horizon * env.num_envs)
     for done in range(rounds):
         frozen = copy.deepcopy(scale)
         seen, discount = env.detach(), torch.ones(env.num_envs)
@@ -99,11 +92,6 @@ def learn(
         norm = nn.utils.clip_grad_norm_([*actor.parameters(), spread], settings["largest_gradient"])
         if not torch.isfinite(norm):
             raise FloatingPointError(f"shac: the gradient of the actor is {norm} after {samples} samples")
-        import os
-        if os.environ.get("SEE") and done % 8 == 0:
-            n = torch.stack(NORMS[::-1])
-            print(done, "norm", float(norm), "gain", gain.mean().item()/horizon, "spread", spread.exp().mean().item(), "first", n[0].quantile(torch.tensor([.1,.5,.9,1.])).tolist(), "last", n[-1].quantile(torch.tensor([.1,.5,.9,1.])).tolist(), "over", (n>settings["largest_of_world"]).float().mean().item(), flush=True)
-        NORMS.clear()
         of_actor.param_groups[0]["lr"] = settings["actor_rate"] * (1.0 - done / rounds) + 1e-5
         of_actor.step()
         inputs, rewards, following, closes = (torch.stack(column) for column in zip(*kept, strict=True))
