@@ -48,7 +48,7 @@ def test_table_has_the_returns_of_the_stored_curves(task, method, cell):
         assert not runs
         return
     ends, _, best = cell.partition("; ")
-    assert [float(v) for v in re.findall(r"\d+\.\d", ends)[: len(runs)]] == [round(run[-1], 1) for run in runs]
+    assert [float(v) for v in re.findall(r"-?\d+\.\d", ends)[: len(runs)]] == [round(run[-1], 1) for run in runs]
     if best:
         assert float(best.split()[0]) == round(max(runs[0]), 1)
 
