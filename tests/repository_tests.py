@@ -25,6 +25,7 @@ REPOSITORY = (
     "test_every_command.py",
     "test_formulas.py",
     "test_learned_cloth.py",
+    "test_learning_curves.py",
     "test_package.py",
     "test_processes.py",
     "test_publishing.py",

@@ -40,6 +40,15 @@ class Scale:
         return ((seen - self.mean) / (self.square + 1e-5).sqrt()).clamp(-10.0, 10.0)
 
 
+def bounded(slope: torch.Tensor, most: float) -> torch.Tensor:
+    """A derivative by actions, shape (worlds, channels), with a norm of at most `most` in each world.
+
+    A contact can make the derivative of one world a thousand times as large as that of the others. A bound on the norm
+    of the whole gradient would then leave nothing of theirs.
+    """
+    return slope * (most / slope.norm(dim=1, keepdim=True)).clamp(max=1.0)
+
+
 def learn(
     env: SimulationVectorEnv,
     settings: Mapping[str, Any],
@@ -62,6 +71,7 @@ def learn(
     of_actor = torch.optim.Adam([*actor.parameters(), spread], settings["actor_rate"], betas=(0.7, 0.95))
     of_critic = torch.optim.Adam(critic.parameters(), settings["critic_rate"], betas=(0.7, 0.95))
     seen, _ = env.reset(seed=seed)
+    most = settings["largest_of_world"] / (horizon * env.num_envs)  # the loss is a mean over intervals and worlds
     samples, rounds = 0, settings["samples"] // (horizon * env.num_envs)
     for done in range(rounds):
         frozen = copy.deepcopy(scale)
@@ -70,6 +80,7 @@ def learn(
         for step in range(horizon):
             before = seen
             action = torch.tanh(actor(frozen(seen)) + spread.exp() * torch.randn(env.num_envs, channels))
+            action.register_hook(lambda slope: bounded(slope, most))
             seen, reward, terminated, truncated, infos = env.step(action)
             over = terminated | truncated
             last = infos["final_obs"] if over.any() else seen
