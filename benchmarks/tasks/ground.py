@@ -281,13 +281,18 @@ def print_learned(file: Path, stage: str, ground: str, method: str, seed: int) -
 
 
 def print_standing(file: Path) -> None:
-    """Print weight and sinkage of the feet on each ground."""
+    """Print weight and sinkage of the feet on each ground; why a motion ends early is told on standard error."""
     print("| ground | cells [mm] | force / weight | depth of the lowest points of the feet [mm] |\n|---|---|---|---|")
     for ground, cell in (
         ("floor", CELL),
         *((g, c) for g in ("sand", "snow") for c in sized((CELL, *FINE), (CELL,))),
     ):
-        course = course_of(file, ground, 0.0, cell)
+        try:
+            course = course_of(file, ground, 0.0, cell)
+        except wb.SimulationError as error:
+            print(error, file=sys.stderr)
+            print(f"| {ground} | {1e3 * cell:.0f} | ends early | |", flush=True)
+            continue
         sim, motion, forces = course.sim, [course.start], []
         for _ in range(sized(10, 1)):  # the mean force of 0.1 s, in which the rest of the landing dies out
             motion.append(sim.step(motion[-1], torch.zeros(1, sim.channels)))
