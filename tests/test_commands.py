@@ -434,6 +434,7 @@ def test_quadruped_on_three_grounds(start, tmp_path):
     assert "begun cma 0: " in start(script, "begin", str(robot), "--method", "cma")
     assert "| snow | 40 |" in start(script, "stand", str(robot))
     assert re.search(r"\| u = 0 \|  \| -?\d+ \| -?\d+ \| -?\d+ \|", start(script, "table", str(robot)))
+    assert re.search(r"\| cells of 32 mm \| -?\d+ \| -?\d+ \| \d", start(script, "check", str(robot), "sand"))
     assert "distance" in start(script, "play", str(robot), "sand", "--policy", "floor", "--usd", str(usd))
     assert usd.is_file()
 
