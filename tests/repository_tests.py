@@ -35,6 +35,7 @@ REPOSITORY = (
     "test_site_pages.py",
     "test_solver_table.py",
     "test_tutorials.py",
+    "test_turned_hand.py",
     "tutorials/",
     "usd/test_usd_attributes.py",
     "usd/test_usd_blender.py",

@@ -1,13 +1,14 @@
 """An arm with two soft pads puts a soft ball into a cup.
 
-    python benchmarks/tasks/ball.py [FILE] [--film FILM ...] [--usd USD] [--half] [--fine] [--weights]
+    python benchmarks/tasks/ball.py [FILE] [--film FILM ...] [--usd USD] [--half] [--fine] [--zero] [--weights]
 
 FILE is the Panda of Franka Robotics, as for `arm.py`; without a file, the small arm of `grasping.py` does it. The ball
 is between the pads at the start. The hand closes, moves over the cup, which stands loose on the floor, and opens.
 Coordinates of the joints and the torques that carry the arm come from gradients of readings (`grasping.py`).
 
-``--half`` takes steps of half the length, and ``--fine`` takes a ball of four times as many faces. ``--weights`` holds
-balls of several densities in the air, and prints their acceleration beside the closed form, 0 or 2 mu N / m - g.
+``--half`` takes steps of half the length, and ``--fine`` takes a ball of four times as many faces. ``--zero`` leaves
+all signals at zero. ``--weights`` holds balls of several densities in the air, and prints their acceleration beside the
+closed form, 0 or 2 mu N / m - g.
 """
 
 import argparse
@@ -77,10 +78,10 @@ def put(robot: wb.Scene, hand: Hand, dt: float = STEP, fine: int = 1) -> tuple[w
     return simulation(scene, dt), plan
 
 
-def drop(robot: wb.Scene, hand: Hand, dt: float, fine: int) -> wb.Trajectory:
-    """The motion; prints where the ball is at the end."""
+def drop(robot: wb.Scene, hand: Hand, dt: float, fine: int, share: float) -> wb.Trajectory:
+    """The motion with a share of the signals; prints where the ball is at the end."""
     sim, plan = put(robot, hand, dt, fine)
-    control = plan.control[: sized(None, 5)]
+    control = share * plan.control[: sized(None, 5)]
     with torch.no_grad():
         motion = sim.rollout(control, len(control), observe=lambda x: sim.center_of_mass(x, "thing"))
     moved = motion.observation[0].double().numpy()
@@ -107,6 +108,7 @@ def main() -> None:
     parser.add_argument("--usd", type=Path, help="where to write the motion as USD")
     parser.add_argument("--half", action="store_true", help="steps of half the length")
     parser.add_argument("--fine", action="store_true", help="a ball of four times as many faces")
+    parser.add_argument("--zero", action="store_true", help="all signals at zero")
     parser.add_argument("--weights", action="store_true", help="hold balls of several densities")
     asked = parser.parse_args()
     robot, hand = robot_of(asked.robot)
@@ -116,7 +118,7 @@ def main() -> None:
         body = ball(place)
         held_loads(begun, hand, lambda rho: ball(place, rho), body.shape.volumes.sum(), FRICTION, GRIP)
         return
-    motion = drop(robot, hand, STEP / (1 + asked.half), 1 + asked.fine)
+    motion = drop(robot, hand, STEP / (1 + asked.half), 1 + asked.fine, 1.0 - asked.zero)
     store(motion, asked.film, asked.usd)
 
 

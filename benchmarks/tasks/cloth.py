@@ -4,7 +4,7 @@
     python benchmarks/tasks/cloth.py --learn early|rest [--by gradient|parts|cma] [--seed 0]
     python benchmarks/tasks/cloth.py --play early|rest [--by gradient|parts|cma] [--seed 0] [--film FILM] [--usd USD]
 
-FILE is the arm of `arm.py`; without a file, the small arm of `grasping.py` does it. The cloth, a felt, hangs between
+FILE is the Panda of `arm.py`; without a file, the small arm of `grasping.py` does it. The cloth, a felt, hangs between
 the pads at the start. The hand closes, draws the cloth across the bar, lowers its upper edge on the other side, opens
 and goes away. The motion is planned with gradients of readings (`grasping.py`). Prints how far the middle line of the
 cloth is from the top of the bar at the end: as planned, with a plan that opens the hand too early, with all signals at
@@ -47,12 +47,12 @@ APART = 1e-3
 """Between the cloth and each pad at the start [m]."""
 BAR, RADIUS = 0.17, 0.012
 """Height of the bar, which points away from the base, and its radius [m]."""
-BEGIN, OVER = -0.35, 0.1
-"""Angles about the base where the motion starts, and behind the bar, which is at 0 [rad]."""
+BEGIN, OVER = -0.091, 0.026
+"""Distances from the bar, along a circle about the base, where the motion starts and behind the bar [m]."""
 HIGH = 0.29
 """Height of the middle of the pads at the start [m]."""
-PLANNED, EARLY = (0.33, 0.17), (0.28, 0.19)
-"""Angle [rad] and height [m] where the hand opens, as planned and too early."""
+PLANNED, EARLY = (0.0858, 0.17), (0.0728, 0.19)
+"""Distance from the bar along the circle, and height, where the hand opens, as planned and too early [m]."""
 KNOTS, JUDGED, REACH = 5, 45, 40
 """Moments with an offset, number of last steps whose mean distance is the loss, and steps after which gradients end."""
 EPISODES, RATE, SPREAD = sized(11, 3), {"early": 0.03, "rest": 0.12}, 0.02
@@ -78,9 +78,14 @@ def cloth(place: np.ndarray, turn: float, cells: float) -> wb.SoftBody:
     return wb.SoftBody("cloth", sheet, felt, {"middle": middle}, friction=FRICTION, color=(0.35, 0.62, 0.45))
 
 
+def beside(hand: Hand, along: float, height: float) -> np.ndarray:
+    """The point `along` a circle about the base from the bar [m], at a height [m]."""
+    return at(hand, along / hand.distance, height)
+
+
 def begun(robot: wb.Scene, hand: Hand) -> wb.Scene:
     """The robot with its hand around the cloth."""
-    return around(robot, hand, at(hand, BEGIN, HIGH), THICKNESS, APART)
+    return around(robot, hand, beside(hand, BEGIN, HIGH), THICKNESS, APART, hand.crosswise)
 
 
 def cloth_scene(robot: wb.Scene, hand: Hand, cells: float = CELLS) -> wb.Scene:
@@ -89,7 +94,7 @@ def cloth_scene(robot: wb.Scene, hand: Hand, cells: float = CELLS) -> wb.Scene:
     shape = wb.shapes.Capsule((near, 0.0, BAR), (far, 0.0, BAR), RADIUS)
     return grasp_scene(
         painted(begun(robot, hand), hand), hand, [], friction=FRICTION, cells=8e-3,
-        bodies=[cloth(at(hand, BEGIN, HIGH), BEGIN, cells)],
+        bodies=[cloth(beside(hand, BEGIN, HIGH), BEGIN / hand.distance, cells)],
         obstacles=[wb.Obstacle(shape, "friction", FRICTION, "bar")],
     )  # fmt: skip
 
@@ -100,14 +105,14 @@ def planned(robot: wb.Scene, hand: Hand, opens: tuple[float, float]) -> torch.Te
     Args:
         robot: The robot.
         hand: Its hand.
-        opens: Angle [rad] and height [m] where the hand opens.
+        opens: Distance from the bar and height where the hand opens [m].
     """
-    (angle, low), plan = opens, Plan(Arm(begun(robot, hand), hand), STEP)
+    (along, low), plan = opens, Plan(Arm(begun(robot, hand), hand), STEP)
     plan.wait(0.06, GRIP)
-    plan.go(at(hand, OVER, HIGH), 0.35, GRIP)
-    plan.go(at(hand, angle, low), 0.3, GRIP)
+    plan.go(beside(hand, OVER, HIGH), 0.35, GRIP)
+    plan.go(beside(hand, along, low), 0.3, GRIP)
     plan.wait(0.1, -2.0)
-    plan.go(at(hand, angle + 0.3, low), 0.15, 0.0)
+    plan.go(beside(hand, along + 0.078, low), 0.15, 0.0)
     plan.wait(0.2, 0.0)
     return plan.control[: sized(None, 2)]
 
@@ -129,7 +134,7 @@ class Fold:
         Args:
             robot: The robot.
             hand: Its hand.
-            opens: Angle [rad] and height [m] where the hand opens.
+            opens: Distance from the bar and height where the hand opens [m].
             halves: Divisor of the length of the steps.
             cells: Size of the cells of the cloth [m].
             tolerance: Of a step [mean edges].

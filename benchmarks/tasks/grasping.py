@@ -39,6 +39,8 @@ class Hand:
         pad: A soft pad in the frame of each finger [m]; its back is inside the finger.
         middle: The point between the pads in the frame of `link` [m].
         distance: From the axis of the base to the things it picks up [m].
+        crosswise: Angle about the vertical from its home pose to the pose in which the fingers close at right angles
+            to the way out from the base [rad].
     """
 
     link: str
@@ -47,15 +49,19 @@ class Hand:
     pad: wb.shapes.Box
     middle: tuple[float, float, float]
     distance: float
+    crosswise: float = 0.0
 
 
 _PAD = wb.shapes.Box((-0.0085, -0.006, 0.036), (0.0085, 0.002, 0.053))
 _MIDDLE = 0.0, 0.0, 0.0584 + 0.0445
 HANDS = (
-    Hand("hand", ("left_finger", "right_finger"), ("finger_joint1", "finger_joint2"), _PAD, _MIDDLE, 0.5),
+    Hand(
+        "hand", ("left_finger", "right_finger"), ("finger_joint1", "finger_joint2"), _PAD, _MIDDLE, 0.5,
+        crosswise=-math.pi / 2.0,
+    ),
     Hand(
         "panda_hand", ("panda_leftfinger", "panda_rightfinger"), ("panda_finger_joint1", "panda_finger_joint2"), _PAD,
-        _MIDDLE, 0.5,
+        _MIDDLE, 0.5, crosswise=-math.pi / 2.0,
     ),
 )  # fmt: skip
 """Hands of the Panda of Franka Robotics, by the names of links in its MJCF of MuJoCo Menagerie and in its URDF."""
@@ -268,6 +274,13 @@ class Arm:
             knots.append(self.reach(knots[-1], place, _about_z(angle - home[1]) @ rotation))
         return knots
 
+    def turned(self, q: torch.Tensor, angle: float) -> torch.Tensor:
+        """Coordinates at which the hand is where the coordinates `q` place it, turned about the vertical by `angle`."""
+        middle, (_, rotation) = self.middle(q), self.pose(self.hand.link, q)
+        for part in np.linspace(0.0, angle, KNOTS + 1)[1:]:
+            q = self.reach(q, middle, _about_z(part) @ rotation)
+        return q
+
     def weight(self, q: torch.Tensor) -> torch.Tensor:
         """Torques that carry the weight of the robot, the derivative of its potential energy [N m or N]."""
         q = q.clone().requires_grad_()
@@ -289,7 +302,9 @@ class Arm:
         return (path + (gains[1] * velocity + torch.as_tensor(weight)) / gains[0] - gains[2]) / gains[3]
 
 
-def around(robot: wb.Scene, hand: Hand, middle: np.ndarray, width: float, gap: float = 5e-4) -> wb.Scene:
+def around(
+    robot: wb.Scene, hand: Hand, middle: np.ndarray, width: float, gap: float = 5e-4, turn: float = 0.0
+) -> wb.Scene:
     """The robot with its hand around a thing from the start, and its servos aimed at this pose.
 
     Args:
@@ -298,9 +313,10 @@ def around(robot: wb.Scene, hand: Hand, middle: np.ndarray, width: float, gap: f
         middle: The middle of the thing [m].
         width: Its width between the pads [m].
         gap: Between the pads and the thing [m].
+        turn: Angle about the vertical by which the hand turns from its home pose [rad].
     """
     arm = Arm(robot, hand)
-    q = arm.way(arm.start, middle)[-1]
+    q = arm.turned(arm.way(arm.start, middle)[-1], turn)
     aim = dict(zip((a.joint for a in arm.servos), q.tolist(), strict=True))
     starts = aim | dict.fromkeys(hand.slides, width / 2.0 - hand.pad.lower[1] + gap)
     joints = [dataclasses.replace(j, start=(starts[j.name],)) if j.name in starts else j for j in robot.joints]
