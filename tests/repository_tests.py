@@ -9,6 +9,7 @@ REPOSITORY = (
     "projective/test_degenerate_contact.py",
     "projective/test_few_contacts.py",
     "projective/test_fish.py",
+    "projective/test_carried.py",
     "projective/test_gripped_cloth.py",
     "projective/test_incremental_potential.py",
     "projective/test_obstacle_edges.py",

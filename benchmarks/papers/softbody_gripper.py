@@ -135,7 +135,7 @@ def by_gradient(grip: Grip, seed: int, episodes: int) -> None:
         except (wb.SimulationError, FloatingPointError) as fault:
             grip.losses[tried:] = grip.losses[tried:] or [np.inf]
             move = 0.5 * move
-            print(f"    seed {seed}, episode {episode + 1}: {str(fault)[:100]}", flush=True)
+            print(f"    seed {seed}, episode {episode + 1}: {fault}", flush=True)
         else:
             start, move = grip.raw.detach().clone(), -step * min(1.0, LONGEST / float(step.abs().max()))
         with torch.no_grad():

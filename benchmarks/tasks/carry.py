@@ -1,14 +1,16 @@
 """A pneumatic gripper carries a rigid cube, a rod and a mug; the grasp is found by gradient.
 
-    python benchmarks/tasks/carry.py [LOAD ...] [--seeds N] [--episodes N]
-    python benchmarks/tasks/carry.py [LOAD ...] --play [--film FILM] [--usd USD]
+    python benchmarks/tasks/carry.py [LOAD ...] [--rest TIME] [--seeds N] [--episodes N]
+    python benchmarks/tasks/carry.py [LOAD ...] --play [--rest TIME] [--film FILM] [--usd USD]
     python benchmarks/tasks/carry.py [LOAD ...] --grip
 
 The gripper of `softbody_gripper.py` has four soft arms with 14 pneumatic cells each, under a drone on three servos. The
 load is a rigid body of 1 kg that lies loose on the floor, in the same implicit step as the arms. Unknown are the
 activation of each arm and the velocity of the drone along three axes in each of 50 steps of 10 ms: 350 numbers. The
 loss is the distance of the load's centre of mass from its target after the last step. Each arm starts with a random
-activation, which is too weak to lift the cube. CMA-ES has as many episodes as the gradient.
+activation, which is too weak to lift the cube. CMA-ES has as many episodes as the gradient. With ``--rest``, all
+controls then stay as they are for a time, and the loss is the mean distance from the end of the motion to the end of
+this rest, so that the load has to be held.
 
 ``--play`` plays the best motion of each load again: with control at zero, without its flight, with the grip of the
 start, held for another half second, in steps of half the length, and with twice as many cells across the arms and
@@ -80,10 +82,11 @@ class Carry(Grip):
 
     Attributes:
         weak: Bounds of the activation of each arm at the start.
+        rest: Control intervals after the motion in which all controls stay as they are.
         best: The unknowns of the episode with the least loss since the last `start`, shape (steps, 7).
     """
 
-    def __init__(self, name: str, halves: int = 1, fine: int = 1, worlds: int = 1):
+    def __init__(self, name: str, halves: int = 1, fine: int = 1, worlds: int = 1, rest: float = 0.0):
         """Build the simulation.
 
         Args:
@@ -91,8 +94,9 @@ class Carry(Grip):
             halves: Divisor of the length of the steps.
             fine: Divisor of the size of cells across the arms and of the faces of the load.
             worlds: Number of copies.
+            rest: Time after the motion in which all controls stay as they are, and which counts in the loss [s].
         """
-        self.weak = LOADS[name]
+        self.weak, self.rest = LOADS[name], round(rest / STEP)
         solver = wb.ProjectiveDynamics(cell_size=FACES / fine)
         sim = wb.Simulation(
             carry_scene(name, fine), solver, STEP, halves * SUBSTEPS, checkpoints=wb.Checkpoints.all(), worlds=worlds
@@ -116,19 +120,23 @@ class Carry(Grip):
         return self.sim.sense(state).center[:, self.sim.model.robot.body("load")]
 
     def loss(self) -> torch.Tensor:
-        """Distance of the load from its target at the end [m]."""
-        loss = super().loss()
+        """Mean distance of the load from its target, from the end of the motion to the end of the rest [m]."""
+        control = self.controls()
+        control = torch.cat([control, control[-1:].expand(self.rest, -1)])
+        centres = self.sim.rollout(control, len(control), observe=self.centres).observation
+        loss = (centres[0, self.steps - 1 :] - self.target.to(centres)).norm(dim=-1).mean()
+        self.losses.append(float(loss.detach()))
         if self.losses[-1] == min(self.losses):
             self.best = self.raw.detach().clone()
         return loss
 
-    def rest(self, motion: wb.Trajectory) -> torch.Tensor:
+    def unchanged(self, motion: wb.Trajectory) -> torch.Tensor:
         """Signals that stay as they were at the end of a motion, for `HELD`, shape (1, steps, 7)."""
         return motion.control[:, -1:].expand(-1, round(HELD / STEP), -1)
 
     def held(self, motion: wb.Trajectory) -> wb.Trajectory:
         """A motion and the time for which its load is held at the end."""
-        control = torch.cat([motion.control, self.rest(motion)], dim=1)
+        control = torch.cat([motion.control, self.unchanged(motion)], dim=1)
         with torch.no_grad():
             return self.sim.rollout(control, control.shape[1], motion.start)
 
@@ -138,7 +146,7 @@ class Carry(Grip):
         For `HELD`, all controls stay as they were at the end.
         """
         with torch.no_grad():
-            later = self.sim.rollout(self.rest(motion), round(HELD / STEP), motion.final).final
+            later = self.sim.rollout(self.unchanged(motion), round(HELD / STEP), motion.final).final
         height = self.sim.model.robot.coordinates["flight"].start + 2
         below = [float(s.q[0, height] - self.centre(s)[2]) for s in (motion.final, later)]
         return float((self.centre(motion.final) - self.target).norm()), below[1] - below[0]
@@ -160,24 +168,29 @@ class Carry(Grip):
             return self.sim.rollout(both, self.steps)
 
 
-def search(names: Sequence[str], seeds: int, episodes: int, methods: Sequence[str]) -> None:
+def case(name: str, rest: float) -> str:
+    """A load and its rest, as carry.npz calls them."""
+    return f"{name} {rest:g} s" if rest else name
+
+
+def search(names: Sequence[str], seeds: int, episodes: int, methods: Sequence[str], rest: float) -> None:
     """Learn with both methods from every seed, print tables, and add what was found to carry.npz."""
     for name in names:
-        grip, rows = Carry(name), {}
+        grip, rows, kept = Carry(name, rest=rest), {}, case(name, rest)
         for method in methods:
             for seed in range(seeds):
                 curve = learn(grip, method, seed, episodes)["curve"][:episodes]
                 before = {} if FAST or not FOUND.is_file() else load(__file__)
                 found = {
-                    f"{name} {method} {seed}": grip.best.numpy(),
-                    f"{name} {method} {seed} losses": np.array(curve),
+                    f"{kept} {method} {seed}": grip.best.numpy(),
+                    f"{kept} {method} {seed} losses": np.array(curve),
                 }
                 save(__file__, **before | found)
                 rows.setdefault(method, []).append(curve)
         for method, curves in rows.items():
             best = 1e3 * np.array([min(curve) for curve in curves])
             print(
-                f"{name}, {method}: from {1e3 * curves[0][0]:.0f} mm to {best.round(1)} mm in "
+                f"{kept}, {method}: from {1e3 * curves[0][0]:.0f} mm to {best.round(1)} mm in "
                 f"{[len(curve) for curve in curves]} episodes",
                 flush=True,
             )
@@ -198,14 +211,14 @@ def print_grips(name: str) -> None:
 
 def play(asked: argparse.Namespace, name: str) -> None:
     """Play the best motion of a load again in several ways, print how it ends, and write its film."""
-    known = load(__file__)
+    known, kept = load(__file__), case(name, asked.rest)
     found = {
         key: known[f"{key} losses"].min()
         for key in known
-        if key.startswith(f"{name} gradient") and f"{key} losses" in known
+        if key.startswith(f"{kept} gradient") and f"{key} losses" in known
     }
     if not found:
-        raise SystemExit(f"carry.npz has no motion of the {name}: learn first, without --play")
+        raise SystemExit(f"carry.npz has no motion of the {kept}: learn first, without --play")
     best = min(found, key=found.get)
     raw, grip = known[best], Carry(name)
     grip.start(int(best.split()[-1]))
@@ -235,6 +248,7 @@ def main() -> None:
     parser.add_argument("loads", nargs="*", metavar="LOAD", help=f"one of {', '.join(LOADS)}; all")
     parser.add_argument("--seeds", type=int, default=sized(5, 1))
     parser.add_argument("--episodes", type=int, default=sized(10, 1), help="of each method (%(default)s)")
+    parser.add_argument("--rest", type=float, default=0.0, help="time of rest that counts in the loss [s]")
     parser.add_argument("--grip", action="store_true", help="find which activation of all arms lifts a load")
     parser.add_argument("--methods", nargs="*", default=["gradient", "CMA-ES"])
     asked = parser.parse_args()
@@ -247,7 +261,7 @@ def main() -> None:
         for name in asked.loads or LOADS:
             play(asked, name)
     else:
-        search(asked.loads or LOADS, asked.seeds, asked.episodes, asked.methods)
+        search(asked.loads or LOADS, asked.seeds, asked.episodes, asked.methods, asked.rest)
 
 
 if __name__ == "__main__":
