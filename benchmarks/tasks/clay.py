@@ -163,7 +163,7 @@ def main() -> None:
             control(torch.as_tensor(k).reshape(4, 4)) for k in (found["knots"], np.array(STRAIGHT), np.array(HIDDEN))
         )
         pressed, straight, hidden = (sim.rollout(own, len(own)) for own in signals)
-        show(asked, pressed, straight, pressed, hidden)
+        show(asked, pressed, straight, pressed, hidden, frames=2)
 
 
 if __name__ == "__main__":
