@@ -1,16 +1,19 @@
 """A hand presses clay into a wanted shape, by the gradient of its motion.
 
-    python benchmarks/tasks/clay.py [--play] [--usd FILE] [--film FILE]
+    python benchmarks/tasks/clay.py [--steps 1 2] [--play] [--usd FILE] [--film FILE]
 
 A hand of two fingers hangs above a block of clay (von Mises). Servos move the palm along x and z and turn each finger;
 the unknowns are their targets at four times, 16 numbers, with straight lines between them. Afterwards the hand rises.
 The wanted shape is what a hidden motion leaves behind, known only as the density of clay in cells of 11 mm about its
-centre of mass. The loss is the squared difference of densities; it is 1 for a block that nobody touches. The
-search starts from a straight press of both fingers, because a hand that does not touch has no gradient. The gradient
-and CMA-ES have the same number of episodes, and each is repeated with several seeds: of the start, which is disturbed,
-and of the random numbers. The best motion is played again in half the step and on a finer grid.
-``--play`` shows what was found before.
+centre of mass. The loss is the squared difference of densities; it is 1 for a block that nobody touches. A search takes
+the mean of the losses in steps of several lengths, because a motion that is found in one length belongs in part to it:
+``--steps`` are divisors of the safe length. The search starts from a straight press of both fingers, because a hand
+that does not touch has no gradient. The gradient and CMA-ES have the same number of episodes, each with one rollout for
+each length, and each is repeated with several seeds: of the start, which is disturbed, and of the random numbers. The
+best motion is played again in shorter steps and on a finer grid. ``--play`` shows what was found before.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -94,21 +97,32 @@ class Press:
             self.unit = float(self.loss(torch.zeros(16)))
 
 
-def learn_press() -> dict[str, np.ndarray]:
-    """Search with each method and seed, and print what was found."""
-    task = Press(simulation())
+def wanted_density() -> torch.Tensor:
+    """The density that the hidden motion leaves in steps of the safe length."""
     with torch.no_grad():
-        task.want(task.density(torch.tensor(HIDDEN)))
-        straight = np.ravel(STRAIGHT)
-        print("| method | episodes | difference from the wanted shape |\n|---|---|---|")
-        print(f"| hand stays up | 1 | 1 |\n| straight press | 1 | {float(task.loss(torch.tensor(straight))):.3f} |")
+        return Press(simulation()).density(torch.tensor(HIDDEN))
+
+
+def learn_press(steps: Sequence[int]) -> dict[str, np.ndarray]:
+    """Search with each method and seed for the least mean loss in all lengths of the step, and print what was found."""
+    tasks, wanted, straight = [Press(simulation(finer=finer)) for finer in steps], wanted_density(), np.ravel(STRAIGHT)
+    for task in tasks:
+        task.want(wanted)
+
+    def loss(knots: torch.Tensor) -> torch.Tensor:
+        """Mean of the losses in all lengths of the step."""
+        return torch.stack([task.loss(knots) for task in tasks]).mean()
+
+    print("| method | episodes | difference from the wanted shape |\n|---|---|---|\n| hand stays up | 1 | 1 |")
+    with torch.no_grad():
+        print(f"| straight press | 1 | {float(loss(torch.tensor(straight))):.3f} |", flush=True)
     best, curves = None, {}
     for name in ("gradient", "CMA-ES"):
         losses = []
         for seed in range(SEEDS):
             start = straight + 0.05 * np.random.default_rng(seed).normal(size=16)
             method = wb.methods.Torch(lr=0.06) if name == "gradient" else wb.methods.CMA(0.2, seed=seed)
-            found = learn(task.loss, start, (-1.0, 1.0), 1.0, method, EPISODES)
+            found = learn(loss, start, (-1.0, 1.0), 1.0, method, EPISODES)
             losses.append(found.loss)
             if best is None or found.loss < best.loss:
                 best = found
@@ -121,11 +135,11 @@ def learn_press() -> dict[str, np.ndarray]:
 def print_replays(knots: np.ndarray) -> None:
     """Print the loss of a motion in shorter steps and on a finer grid, against the same wanted density."""
     with torch.no_grad():
-        usual = Press(simulation())
-        wanted = usual.density(torch.tensor(HIDDEN))
+        wanted = wanted_density()
         print("\n| played | difference from the wanted shape | the hidden motion itself |\n|---|---|---|")
-        cases = {"as learnt": (DX, 1), "half the step": (DX, 2), "cells of 11 mm": (0.09 / 8, 1)}
-        for name, (dx, finer) in list(cases.items())[: sized(3, 1)]:
+        cases = {"safe step": (DX, 1), "half the step": (DX, 2), "a third": (DX, 3), "a quarter": (DX, 4)}
+        cases["cells of 11 mm"] = 0.09 / 8, 1
+        for name, (dx, finer) in list(cases.items())[: sized(5, 1)]:
             task = Press(simulation(dx, finer))
             task.want(wanted)
             own, hidden = (float(task.loss(torch.tensor(k).double())) for k in (knots, np.ravel(HIDDEN)))
@@ -134,11 +148,13 @@ def print_replays(knots: np.ndarray) -> None:
 
 def main() -> None:
     """Run the command line."""
-    asked = options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--steps", type=int, nargs="+", default=[1, 2], help="divisors of the safe length of a step")
+    asked = parser.parse_args()
     if asked.play:
         found = load(__file__)
     else:
-        found = learn_press()
+        found = learn_press(asked.steps)
         save(__file__, **found)
         print_replays(found["knots"])
     if asked.usd or asked.film:
@@ -147,7 +163,7 @@ def main() -> None:
             control(torch.as_tensor(k).reshape(4, 4)) for k in (found["knots"], np.array(STRAIGHT), np.array(HIDDEN))
         )
         pressed, straight, hidden = (sim.rollout(own, len(own)) for own in signals)
-        show(asked, pressed, straight, pressed, hidden)
+        show(asked, pressed, straight, pressed, hidden, frames=2)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python benchmarks/tasks/legs.py [--command slowly] [--usd USD] [--film FILM]
     python benchmarks/tasks/legs.py --learn springs
     python benchmarks/tasks/legs.py --play --command learned [--usd USD] [--film FILM]
+    python benchmarks/tasks/legs.py --starts 5 --command learned
 
 A leg is a soft cross, which is bound to a rigid hub inside it; a motor turns the hub. The same scene runs under masses
 and springs beside articulated bodies, and under projective dynamics, in three commands; the straight ones run also in
@@ -11,7 +12,10 @@ hops, and how fast the legs turn.
 
 ``--learn`` finds voltages with which the robot goes far and straight under one coupling, by gradient and by CMA-ES in
 equally many rollouts: the voltage of each motor at four times, with lines between them. They are kept in legs.npz, and
-the command "learned" plays them under both couplings, and in steps of half the length.
+the command "learned" plays them under both couplings, also in steps of half the length and in smaller cells.
+
+``--starts`` plays a command under springs from several heights, because one distance says little about a robot that
+falls from arm to arm.
 """
 
 import dataclasses
@@ -50,17 +54,19 @@ COMMANDS = {
 """Voltages of the motors, in the order of `PLACES` [1]."""
 LEARNED, KNOTS, EPISODES = "learned", 4, sized(12, 2)
 """Name of the command that was found, times at which it has voltages, and rollouts of a search."""
+FINER, LIFT = 2 / 3 * CELL, 1e-4
+"""Smaller cells, and difference in height of the starts with ``--starts`` [m]."""
 
 
-def robot() -> wb.Scene:
-    """The robot above a floor, each leg with one arm pointing down."""
-    Box, Union = wb.shapes.Box, wb.shapes.Union
+def robot(lift: float = 0.0) -> wb.Scene:
+    """The robot above a floor, each leg with one arm pointing down, and all of it higher by `lift` [m]."""
+    Box, Union, height = wb.shapes.Box, wb.shapes.Union, HEIGHT + lift
     rubber = wb.Material(1e5, 0.25, 1000.0, damping=5e-4)
     size = np.array([0.1, 0.04, 0.01])
-    body = wb.RigidBody("body", Box(-size, size), 800.0, position=(0, 0, HEIGHT), color=(0.45, 0.47, 0.50))
+    body = wb.RigidBody("body", Box(-size, size), 800.0, position=(0, 0, height), color=(0.45, 0.47, 0.50))
     legs, hubs, joints = [], [], []
     for name, (x, y) in PLACES.items():
-        axle = np.array([x, y, HEIGHT])
+        axle = np.array([x, y, height])
         long, wide = np.array([REACH, HALF, HALF]), np.array([HALF, HALF, REACH])
         cross = Union((Box(axle - long, axle + long), Box(axle - wide, axle + wide)))
         hub = Box((-HALF,) * 3, (HALF,) * 3)
@@ -97,9 +103,9 @@ def couplings(cell: float, halves: int) -> list[Coupling]:
     ]
 
 
-def built(coupling: Coupling) -> wb.Simulation:
-    """The simulation of the robot."""
-    return wb.Simulation(robot(), coupling.solver, INTERVAL, coupling.substeps)
+def built(coupling: Coupling, lift: float = 0.0) -> wb.Simulation:
+    """The simulation of the robot, which starts higher by `lift` [m]."""
+    return wb.Simulation(robot(lift), coupling.solver, INTERVAL, coupling.substeps)
 
 
 def between(knots: torch.Tensor) -> torch.Tensor:
@@ -121,9 +127,9 @@ def move(sim: wb.Simulation, control: torch.Tensor) -> wb.Trajectory:
     return sim.rollout(control, len(control), observe=lambda state: torch.cat([state.q, state.qd], dim=-1))
 
 
-def run(coupling: Coupling, command: str) -> tuple[wb.Simulation, wb.Trajectory, float]:
-    """Simulation, motion and computing time [s] of a command."""
-    sim, control = built(coupling), voltages(command)
+def run(coupling: Coupling, command: str, lift: float = 0.0) -> tuple[wb.Simulation, wb.Trajectory, float]:
+    """Simulation, motion and computing time [s] of a command, from a start that is higher by `lift` [m]."""
+    sim, control = built(coupling, lift), voltages(command)
     start = time.perf_counter()
     with torch.no_grad():
         motion = move(sim, control)
@@ -189,22 +195,42 @@ def judged(sim: wb.Simulation, motion: wb.Trajectory) -> Gait:
     return Gait(pose[:, :3] - pose[0, :3], turn, pose[half:, 2].std(), speed)
 
 
+def scatter(command: str, starts: int) -> None:
+    """Print the distance of a command under springs from several heights, in both sizes of cells."""
+    for cell in (CELL, FINER):
+        springs = couplings(cell, 1)[0]
+        gaits = [judged(*run(springs, command, LIFT * k)[:2]) for k in range(starts)]
+        ahead = 1e3 * np.array([gait.path[-1, 0] for gait in gaits])
+        print(
+            f"{command}, springs {1e3 * cell:.1f} mm apart: {ahead.mean():.0f} mm ahead, standard deviation "
+            f"{ahead.std(ddof=1):.0f} mm; {', '.join(f'{way:.0f}' for way in ahead)}",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Run the commands under both couplings, print the results and draw."""
     parser = options(__doc__)
     parser.add_argument("--command", choices=[*COMMANDS, LEARNED], default="slowly", help="what is drawn")
     parser.add_argument("--learn", choices=("springs", "tetrahedra"), help="find voltages under one coupling")
     parser.add_argument("--seeds", type=int, default=sized(5, 1))
+    parser.add_argument("--starts", type=int, help="number of heights from which springs play the command, at least 2")
     asked = parser.parse_args()
+    if asked.starts is not None and asked.starts < 2:
+        parser.error(f"--starts must be at least 2, for a standard deviation, got {asked.starts}")
     if asked.learn:
         search(asked.learn, asked.seeds)
         return
+    if asked.starts:
+        scatter(asked.command, asked.starts)
+        return
     runs = [(command, "as given", CELL, 1) for command in COMMANDS]
     runs += [(command, "half the step", CELL, 2) for command in ("slowly", "at full voltage")]
-    runs += [("slowly", "finer", 2 / 3 * CELL, 1)]
+    runs += [("slowly", "finer", FINER, 1)]
     if asked.play:
         runs = [(asked.command, "as given", CELL, 1)]
-        runs += [(LEARNED, "half the step", CELL, 2)] * (asked.command == LEARNED)
+        if asked.command == LEARNED:
+            runs += [(LEARNED, "half the step", CELL, 2), (LEARNED, "finer", FINER, 1)]
     drawn = []
     for command, variant, cell, halves in runs:
         for coupling in couplings(cell, halves):
