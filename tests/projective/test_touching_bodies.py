@@ -69,6 +69,31 @@ def test_an_overlap_is_refused_with_its_place(gap, shift):
         ProjectiveDynamics(0.03).build(scene)
 
 
+def soft_box(name, lower, upper):
+    return SoftBody(name, Box(lower, upper), Material(1e5))
+
+
+@pytest.mark.parametrize(
+    ("other", "how"),
+    (
+        (((0.03, 0.01, 0.01), (0.07, 0.05, 0.05)), "their surfaces intersect"),
+        (((0.01, 0.01, 0.01), (0.03, 0.03, 0.03)), "it starts up to 0.01 m inside it"),
+    ),
+)
+def test_soft_bodies_that_start_inside_one_another_are_refused(other, how):
+    """If one is wholly inside the other, no edge meets a face, and nothing else would find it."""
+    scene = Scene((soft_box("outer", (0, 0, 0), (0.04, 0.04, 0.04)), soft_box("inner", *other)))
+    with pytest.raises(SceneError, match=rf"SoftBody 'inner' and SoftBody 'outer': {how}.* or use collisions=False"):
+        ProjectiveDynamics(0.02).build(scene)
+    ProjectiveDynamics(0.02, collisions=False).build(scene)
+
+
+@pytest.mark.parametrize("shift", (0.0, 0.013))
+def test_soft_bodies_that_start_face_to_face_are_not_refused(shift):
+    beside = soft_box("beside", (0.04, shift, shift), (0.08, 0.04 + shift, 0.04 + shift))
+    ProjectiveDynamics(0.02).build(Scene((soft_box("body", (0, 0, 0), (0.04, 0.04, 0.04)), beside)))
+
+
 @pytest.mark.verification(float32=True)
 def test_a_cube_exactly_on_a_soft_slab_is_in_contact_with_it():
     """It is not bound to it: contact bears its weight, and it flies up if it is thrown."""

@@ -199,7 +199,7 @@ def body_of(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces) -> np.ndarr
 
 
 def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, cell_size: float) -> None:
-    """Raise if the surface of a bone starts inside another body or intersects its surface.
+    """Raise if a body starts inside another one, or if their surfaces intersect.
 
     Args:
         scene: The scene with the bodies in their start poses.
@@ -208,10 +208,8 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
         cell_size: Approximate length of the edges [m].
 
     Raises:
-        SceneError: A bone starts inside another body or intersects its surface; the message names both bodies.
+        SceneError: A body starts inside another one, or their surfaces intersect; the message names both bodies.
     """
-    if not len(bone_surfaces.faces):
-        return
     never = never_in_contact(scene, mesh, bone_surfaces)
     bodies = [*scene.soft, *(scene.rigid[k] for k in bone_surfaces.bones)]
     for i, bone in enumerate(bodies[len(scene.soft) :], len(scene.soft)):
@@ -221,6 +219,13 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
             depth = -distance_to_body(other, near) if len(near) else np.zeros(1)
             if depth.max() > BARE * cell_size:
                 raise _penetration(bone, other, f"it starts up to {depth.max():.4g} m inside it", near[depth.argmax()])
+    for i, j in np.argwhere(~never[: len(scene.soft), : len(scene.soft)] & ~np.eye(len(scene.soft), dtype=bool)):
+        x = mesh.position[mesh.meshes[i].nodes]
+        near = x[_in_box(x, x, bodies[j].shape.bounds)]
+        if len(near) == len(x) and (depth := -distance_to_body(bodies[j], x)).min() > 0.0:
+            raise _penetration(
+                bodies[i], bodies[j], f"it starts up to {depth.max():.4g} m inside it", x[depth.argmax()]
+            )
     of_point = body_of(scene, mesh, bone_surfaces)
     x = np.concatenate([mesh.position, bone_surfaces.position])
     faces = np.concatenate([*(p.faces + p.nodes.start for p in mesh.meshes), bone_surfaces.faces + len(mesh)])
@@ -233,7 +238,7 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
         met = faces[crossings(x + shift, faces)]
         met = met[~_face_to_face(x, met, mesh.triangles)]
         pairs = of_point[met[:, :, 0]]
-        wrong = (pairs.max(axis=1, initial=0) >= len(scene.soft)) & ~never[pairs[:, 0], pairs[:, 1]]
+        wrong = (pairs[:, 0] != pairs[:, 1]) & ~never[pairs[:, 0], pairs[:, 1]]
         if wrong.any():
             place = x[met[wrong][0]].mean(axis=(0, 1))
             pair = pairs[wrong][0]
@@ -292,11 +297,12 @@ def _face_to_face(x: np.ndarray, pairs: np.ndarray, sheets: np.ndarray) -> np.nd
     return np.where(hollow, np.abs(cosine), -cosine) > _FACING
 
 
-def _penetration(bone: RigidBody, other: object, how: str, place: np.ndarray) -> SceneError:
-    kind = type(other).__name__
+def _penetration(body: SoftBody | RigidBody, other: SoftBody | RigidBody, how: str, place: np.ndarray) -> SceneError:
+    kinds = [type(b).__name__ for b in (body, other)]
+    remedy = (", or connect them by a Joint", "", ", or use collisions=False")
     return SceneError(
-        f"RigidBody {bone.name!r} and {kind} {other.name!r}: {how} near {place.round(4).tolist()} m; move them apart, "
-        f"so that they touch at most" + ("" if kind == "SoftBody" else ", or connect them by a Joint")
+        f"{kinds[0]} {body.name!r} and {kinds[1]} {other.name!r}: {how} near {place.round(4).tolist()} m; move them "
+        f"apart, so that they touch at most" + remedy[kinds.count("SoftBody")]
     )
 
 
