@@ -19,6 +19,7 @@ from warpbots.scene import (
     RigidBody,
     Scene,
     SceneError,
+    Sheet,
     SoftBody,
     Sphere,
     TetMesh,
@@ -86,6 +87,13 @@ def test_soft_bodies_that_start_inside_one_another_are_refused(other, how):
     with pytest.raises(SceneError, match=rf"SoftBody 'inner' and SoftBody 'outer': {how}.* or use collisions=False"):
         ProjectiveDynamics(0.02).build(scene)
     ProjectiveDynamics(0.02, collisions=False).build(scene)
+
+
+def test_a_sheet_through_the_nodes_of_a_soft_body_is_refused():
+    """Its triangles meet the faces of the body along their edges only."""
+    cloth = SoftBody("cloth", Sheet.rectangle((-0.02, 0.0), (0.06, 0.04), 1e-3, (4, 2), 0.02), Material(1e5))
+    with pytest.raises(SceneError, match=r"SoftBody 'cloth' and SoftBody 'pad': their surfaces intersect near"):
+        ProjectiveDynamics(0.02).build(Scene((soft_box("pad", (0, 0, 0), (0.04, 0.04, 0.04)), cloth)))
 
 
 @pytest.mark.parametrize("shift", (0.0, 0.013))

@@ -35,7 +35,10 @@ BARE = 1e-3
 """Distance outside of a soft body from which a bone has a surface, and depth inside another that is refused [cells]."""
 
 _ASIDE = (0.06, 0.12, 0.15)
-"""Direction of a shift that turns intersections along edges into intersections inside faces [depths BARE]."""
+"""Shift of bones that turns intersections along edges into intersections inside faces [depths BARE]."""
+
+_SOFT_ASIDE = 0.05
+"""Length of the shift of each soft body for the same purpose, in a direction of its own [depths BARE]."""
 
 _FACING = 1.0 - 1e-6
 """Cosine between normals above which faces are parallel."""
@@ -226,19 +229,34 @@ def refuse_penetration(scene: Scene, mesh: object, bone_surfaces: BoneSurfaces, 
             raise _penetration(
                 bodies[i], bodies[j], f"it starts up to {depth.max():.4g} m inside it", x[depth.argmax()]
             )
+    _refuse_crossings(scene, mesh, bone_surfaces, cell_size, bodies, never)
+
+
+def _refuse_crossings(
+    scene: Scene,
+    mesh: object,
+    bone_surfaces: BoneSurfaces,
+    cell_size: float,
+    bodies: list[SoftBody | RigidBody],
+    never: np.ndarray,
+) -> None:
+    """Raise if the surfaces of two bodies intersect that are not `never` in contact, also where edges lie in faces."""
     of_point = body_of(scene, mesh, bone_surfaces)
     x = np.concatenate([mesh.position, bone_surfaces.position])
-    faces = np.concatenate([*(p.faces + p.nodes.start for p in mesh.meshes), bone_surfaces.faces + len(mesh)])
-    faces = faces[_may_cross(x, faces, of_point, never, 2.0 * BARE * cell_size)]
+    surfaces = np.concatenate([*(p.faces + p.nodes.start for p in mesh.meshes), bone_surfaces.faces + len(mesh)])
+    faces = surfaces[_may_cross(x, surfaces, of_point, never, 2.0 * BARE * cell_size)]
     if not len(faces):
         return
-    inset = np.zeros_like(x)
-    inset[len(mesh) :] = BARE * cell_size * (np.array(_ASIDE) - _outwards(bone_surfaces))
-    for shift in (0.0, inset):
+    hollow = np.array([isinstance(b, SoftBody) and bool(sheets_of(b.shape)) for b in bodies])
+    solid = surfaces[~hollow[of_point[surfaces[:, 0]]]]
+    inset = BARE * cell_size * (_asides(len(scene.soft), len(bodies))[of_point] - _outwards(x, solid))
+    for shift in (np.zeros_like(x), inset):
         met = faces[crossings(x + shift, faces)]
         met = met[~_face_to_face(x, met, mesh.triangles)]
         pairs = of_point[met[:, :, 0]]
         wrong = (pairs[:, 0] != pairs[:, 1]) & ~never[pairs[:, 0], pairs[:, 1]]
+        if shift is inset:  # sheets have no inside, so that two of them which touch may cross when they are moved
+            wrong &= ~hollow[pairs].all(axis=1)
         if wrong.any():
             place = x[met[wrong][0]].mean(axis=(0, 1))
             pair = pairs[wrong][0]
@@ -272,12 +290,20 @@ def _may_cross(x: np.ndarray, faces: np.ndarray, of_point: np.ndarray, never: np
     return found
 
 
-def _outwards(surfaces: BoneSurfaces) -> np.ndarray:
-    """Unit outer normals at the vertices of bones, averaged by area, shape (n, 3); 0 at markers."""
-    a, b, c = np.moveaxis(surfaces.position[surfaces.faces], 1, 0)
-    normal = np.zeros_like(surfaces.position)
+def _asides(soft: int, bodies: int) -> np.ndarray:
+    """Shifts of the first `soft` and all other `bodies` [depths BARE], shape (bodies, 3)."""
+    direction = np.random.default_rng(0).normal(size=(soft, 3))
+    shift = np.tile(np.array(_ASIDE), (bodies, 1))
+    shift[:soft] = _SOFT_ASIDE * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    return shift
+
+
+def _outwards(x: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Unit outer normals at the points of closed surfaces, averaged by area, shape (n, 3); 0 at other points."""
+    a, b, c = np.moveaxis(x[faces], 1, 0)
+    normal = np.zeros_like(x)
     for k in range(3):
-        np.add.at(normal, surfaces.faces[:, k], np.cross(b - a, c - a))
+        np.add.at(normal, faces[:, k], np.cross(b - a, c - a))
     return normal / np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
 
 
