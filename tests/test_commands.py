@@ -80,7 +80,7 @@ LONG = {
 """Scripts that take more than a few seconds."""
 STORED = {
     "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
-    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_terrain": ["flat", "dunes"],
+    "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_swing_up": ["end"], "chainqueen_terrain": ["flat", "dunes"],
     "chainqueen_walkers": ["quadruped", "hexapod"], "cronos_gait": [], "diffhand_compare": [], "diffhand_gripper": [],
     "softbody_fish": ["stroke", "lagging"], "softbody_gripper": [],
 }  # fmt: skip
