@@ -92,9 +92,9 @@ def scene(bodies, **parts):
         lambda: scene([BONE], actuators=[wb.actuators.Torque("t", "bone", 1.0)]),
         "Torque 't': body 'bone' floats without a Joint; a motor needs one",
     ),
-    (lambda: wb.Inertia(1.0, (0.0, 0.0), (1.0, 1.0, 1.0)), r"Inertia.center must be three finite numbers, got \(0.0, 0.0\)"),
+    (lambda: wb.Inertia(1.0, (0.0,), (1.0, 1.0, 1.0)), r"Inertia.center must be three finite numbers, got \(0.0,\)"),
     (lambda: wb.RigidBody("b", None, position=(0.0,)), r"position must be three finite numbers, got \(0.0,\)"),
-    (lambda: wb.Joint("j", "revolute", None, "b", axis=(0, 1)), r"axis must be three finite numbers, got \(0.0, 1.0\)"),
+    (lambda: wb.Joint("j", "revolute", None, "b", axis=(0, 1, 0, 0)), r"axis must be three finite numbers, got \(0.0, 1.0, 0.0, 0.0\)"),
     (lambda: Silhouette(np.ones((2, 2)), (0, 0, 0), 0.1), "Silhouette.lower must be two finite numbers"),
     (
         lambda: wb.Cloud(np.zeros((3, 3)), np.ones((2, 2))),
