@@ -62,7 +62,8 @@ def test_a_seed_is_a_motion_and_a_reset_leaves_other_worlds_alone(name):
     assert torch.equal(whole[::2], broken[::2])
     assert not torch.equal(whole[1], broken[1])
     alone = environment(name, worlds=1)
-    assert torch.equal(motion(alone, table[:, 1:2], seed=4)[0], whole[1])
+    # not to the last bit: compilers vectorise loops over all worlds, and the rest of a loop may round differently
+    torch.testing.assert_close(motion(alone, table[:, 1:2], seed=4)[0], whole[1], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
