@@ -48,6 +48,8 @@ SCENES = (
     "pounded",
     "hammered",
     "flung",
+    "pinned",
+    "whipped",
 )
 """Scenes of `in_orders`, which together launch every kernel that a step has."""
 
