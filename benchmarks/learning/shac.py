@@ -43,8 +43,8 @@ class Scale:
 def bounded(slope: torch.Tensor, most: float) -> torch.Tensor:
     """A derivative by actions, shape (worlds, channels), with a norm of at most `most` in each world.
 
-    A contact can make the derivative of one world a thousand times as large as that of the others. A bound on the norm
-    of the whole gradient would then leave nothing of theirs.
+    A contact can make the derivative of one world a thousand times as large as the derivatives of the others. A bound
+    on the norm of the whole gradient would then leave nothing of the other worlds.
     """
     return slope * (most / slope.norm(dim=1, keepdim=True)).clamp(max=1.0)
 

@@ -86,7 +86,7 @@ def again(sim: wb.Simulation, how: Refinement, cell: str, fields: Fields | None 
         how: The refinement; on a finer grid steps are as long as its stability bound permits.
         cell: Field of the solver with the size of cells, such as ``"dx"``.
         fields: The designed fields with which the motion will be played, as stiffer or lighter matter has a lower
-            bound; None if matter is that of the scene.
+            bound; None if the scene keeps its matter.
     """
     solver: Any = sim.solver
     if how.cells != 1.0:

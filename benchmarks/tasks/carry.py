@@ -94,7 +94,7 @@ class Carry(Grip):
             halves: Divisor of the length of the steps.
             fine: Divisor of the size of cells across the arms and of the faces of the load.
             worlds: Number of copies.
-            rest: Time after the motion in which all controls stay as they are, and which counts in the loss [s].
+            rest: Time after the motion [s]. All controls stay as they are, and the loss includes this time.
         """
         self.weak, self.rest = LOADS[name], round(rest / STEP)
         solver = wb.ProjectiveDynamics(cell_size=FACES / fine)

@@ -8,6 +8,7 @@ import torch
 
 from warpbots.bench.drag import Drag
 from warpbots.bench.ray import Hit
+from warpbots.scene.with_z import with_z
 from warpbots.solvers.articulated.inertia import body_inertia
 from warpbots.view.upright_view import UPRIGHT, upright
 
@@ -89,7 +90,7 @@ class HeldBody:
             arm: The point in the frame of the body [m], shape (dim,).
             world: Index of the world.
         """
-        scene, self._dim, self._arm = simulation.scene, len(arm), _in_space(arm)
+        scene, self._dim, self._arm = simulation.scene, len(arm), with_z(arm)
         found = {b.name: body_inertia(b) for b in scene.rigid}
         mass = {name: inertia.mass if inertia else 0.0 for name, inertia in found.items()}
         name = scene.rigid[body].name
@@ -105,7 +106,7 @@ class HeldBody:
     def loads(self, force: np.ndarray, state: Any, parameters: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Force on the centre of mass and torque about it, added to those of the scene."""
         x, R, center = self._readings(state, parameters, "position", "rotation", "center")
-        force = _in_space(force)
+        force = with_z(force)
         loads = {"body_force": force, "body_torque": np.cross(x + R @ self._arm - center, force)}
         made = {}
         for name, value in loads.items():
@@ -159,11 +160,6 @@ class Pull(Drag):
 def _own(point: np.ndarray, dim: int) -> np.ndarray:
     """A point in the frame of the scene, from the frame of the browser [m], shape (dim,)."""
     return point if dim == 3 else (point @ UPRIGHT)[:2]
-
-
-def _in_space(x: np.ndarray) -> np.ndarray:
-    """The vector x in 3D, with z = 0 in a 2D scene, shape (3,)."""
-    return np.append(x, np.zeros(3 - len(x)))
 
 
 def _parameter(simulation: "Simulation[Any]", name: str, parameters: dict[str, torch.Tensor]) -> torch.Tensor:

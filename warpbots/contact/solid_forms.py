@@ -15,6 +15,7 @@ from warpbots.contact.sample_grid import AROUND, SampleGrid
 from warpbots.contact.solid import BOX, CAPSULE, CYLINDER, LINEAR, PLANE, SPHERE, SPLINE, Solids
 from warpbots.scene import Box, Capsule, Cylinder, HalfSpace, Posed, SceneError, Shape, Sphere, dimension
 from warpbots.scene.memory_limit import refuse_excess
+from warpbots.scene.with_z import with_z
 
 __all__ = ["SolidForm", "closed_form", "grid_of", "linear_samples", "solid_arrays", "solids_of", "widths"]
 
@@ -43,16 +44,16 @@ def closed_form(shape: Shape) -> SolidForm | None:
             return None
         dim, Q = len(shape.translation), np.eye(3)
         Q[:dim, :dim] = shape.rotation
-        return form._replace(rotation=Q @ form.rotation, position=Q @ form.position + _in_space(shape.translation))
+        return form._replace(rotation=Q @ form.rotation, position=Q @ form.position + with_z(shape.translation))
     if isinstance(shape, HalfSpace):
-        return SolidForm(PLANE, _frame_along(_in_space(shape.normal)), _in_space(shape.point), np.zeros(3))
+        return SolidForm(PLANE, _frame_along(with_z(shape.normal)), with_z(shape.point), np.zeros(3))
     if isinstance(shape, Sphere):
-        return SolidForm(SPHERE, np.eye(3), _in_space(shape.center), np.full(3, shape.radius))
+        return SolidForm(SPHERE, np.eye(3), with_z(shape.center), np.full(3, shape.radius))
     if isinstance(shape, Box):
         lower, upper = shape.bounds
-        return SolidForm(BOX, np.eye(3), _in_space((lower + upper) / 2.0), _in_space((upper - lower) / 2.0, np.inf))
+        return SolidForm(BOX, np.eye(3), with_z((lower + upper) / 2.0), with_z((upper - lower) / 2.0, np.inf))
     if isinstance(shape, Capsule | Cylinder):
-        start, end = _in_space(shape.start), _in_space(shape.end)
+        start, end = with_z(shape.start), with_z(shape.end)
         length = np.linalg.norm(end - start)
         kind, size = CYLINDER, np.array([shape.radius, length / 2.0, 0.0])
         if isinstance(shape, Capsule):
@@ -61,11 +62,6 @@ def closed_form(shape: Shape) -> SolidForm | None:
             kind, size = BOX, np.array([shape.radius, np.inf, length / 2.0])
         return SolidForm(kind, _frame_along((end - start) / length), (start + end) / 2.0, size)
     return None
-
-
-def _in_space(x: Sequence[float] | np.ndarray, z: float = 0.0) -> np.ndarray:
-    """The vector x with three components; a vector with two components gets `z` as its third component."""
-    return np.array([*x, z][:3], dtype=float)
 
 
 def _frame_along(z: np.ndarray) -> np.ndarray:
@@ -104,7 +100,7 @@ def linear_samples(shape: Shape, lower: np.ndarray, upper: np.ndarray, spacing: 
     samples = signed_distance(shape, x).reshape(counts)
     if dim == 2:
         samples = np.stack([samples, samples], axis=2)
-    return SolidForm(LINEAR, np.eye(3), _in_space(lower), _in_space(h, 1.0), samples)
+    return SolidForm(LINEAR, np.eye(3), with_z(lower), with_z(h, 1.0), samples)
 
 
 def _spline_samples(shape: Shape, samples: int, room: float) -> SolidForm:

@@ -46,11 +46,10 @@ class Joint:
         parent: Name of the parent body, or None for the world.
         child: Name of the child body.
         position: Origin of the frame of the joint in the world with all coordinates at zero [m], shape (3,), or (2,) in
-            2D. None for
-            the origin of the world or, if the joint is free, for the centre of mass of the child. With the origin at
-            the centre of mass, q has the displacement of the centre of mass and qd its velocity, and the child turns
-            about the centre of mass. If a free joint has its origin elsewhere, a step conserves momentum only to the
-            order of accuracy of the integrator.
+            2D. None for the origin of the world or, if the joint is free, for the centre of mass of the child. With the
+            origin at the centre of mass, q has the displacement of the centre of mass and qd its velocity, and the
+            child turns about the centre of mass. If a free joint has its origin elsewhere, a step conserves momentum
+            only to the order of accuracy of the integrator.
         rotation: Rotation matrix of the frame of the joint in the world with all coordinates at zero, row by row, shape
             (3, 3). The columns of the matrix are the axes of the frame.
         axis: Direction of a revolute, prismatic or cylindrical joint in the frame of the joint, normalised on

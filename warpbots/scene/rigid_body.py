@@ -8,6 +8,7 @@ from warpbots.scene.field_types import Triple
 from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes import Shape, dimension
 from warpbots.scene.shapes.field_checks import assign, finite_array, positive
+from warpbots.scene.with_z import with_z
 
 __all__ = ["Cloud", "Inertia", "RigidBody", "in_space", "nearest_moments", "rotation_matrix"]
 
@@ -118,7 +119,7 @@ class Cloud:
         if positions.shape[1] not in (2, 3):
             raise SceneError(f"Cloud.positions must have shape (n, 3), or (n, 2) in 2D, got {positions.shape}")
         if positions.shape[1] == 2:
-            positions = np.column_stack([positions, np.zeros(len(positions))])
+            positions = with_z(positions)
         if np.shape(self.areas) not in ((), (len(positions),)):
             raise SceneError(
                 f"Cloud: {len(positions)} positions need as many areas, or one for all, got {np.shape(self.areas)}"
@@ -202,6 +203,6 @@ class RigidBody:
         center, R = np.array(self.position), np.array(self.rotation)
         if self.shape is None:
             return center, center.copy()
-        lower, upper = (np.append(corner, np.zeros(3 - len(corner))) for corner in self.shape.bounds)
+        lower, upper = map(with_z, self.shape.bounds)
         middle, half = R @ (lower + upper) / 2.0 + center, np.abs(R) @ (upper - lower) / 2.0
         return middle - half, middle + half

@@ -10,6 +10,7 @@ from warpbots.contact.solid import Solids
 from warpbots.contact.solid_forms import grid_of, solids_of
 from warpbots.numerics import parallel
 from warpbots.scene import Scene, SceneError, Servo, Torque, VelocityDrive
+from warpbots.scene.with_z import with_z
 from warpbots.solvers.articulated.contact_list import CHUNK, ContactList
 from warpbots.solvers.articulated.contact_topology import Touching, contact_arrays, touching
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
@@ -59,7 +60,7 @@ def build(
     robot = dataclasses.replace(robot, contact_points=tuple(_points_of(found, k) for k in range(len(robot.bodies))))
     refuse_copies("Articulated", worlds, 1e3 * len(robot.bodies) + 100.0 * robot.freedom**2 + 100.0 * len(points))
     values = _frames(scene, robot) | _masses(scene) | _joints(scene, robot, matter) | _motors(robot)
-    values["gravity"] = np.append(scene.gravity, np.zeros(3 - scene.dim))
+    values["gravity"] = with_z(scene.gravity)
     values["body_force"] = values["body_torque"] = np.zeros((len(scene.rigid), 3))
     values |= {"contact_point": points, "contact_radius": radii, "contact_area": found.of("areas")}
     values["contact_scale"] = np.array(1.0)

@@ -9,6 +9,7 @@ import warp as wp
 from warpbots.contact.solid import Solids
 from warpbots.numerics import parallel, real
 from warpbots.scene import Scene, SceneError
+from warpbots.scene.with_z import with_z
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.exchange_step import ExchangeWorkspace
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
@@ -48,7 +49,7 @@ def build(scene: Scene, matter: MPM | MassSpring, bodies: Articulated, worlds: i
     _refuse_others(scene, composition, type(matter).__name__)
     soft = matter.build(matter_of(scene), worlds, device)
     rigid = bodies.build_beside(robots_of(scene), worlds, device)
-    gravity = tiled(np.append(scene.gravity, np.zeros(3 - scene.dim)), worlds, device, vec3, requires_grad=True)
+    gravity = tiled(with_z(scene.gravity), worlds, device, vec3, requires_grad=True)
     rigid = with_motions_of(soft, dataclasses.replace(rigid, gravity=gravity))
     points = composition.points(matter, soft)
     solids = body_solids(scene.rigid, points.size, composition.rounding * points.size, device)

@@ -7,6 +7,7 @@ import warp as wp
 
 from warpbots.contact import signed_distance
 from warpbots.scene import Shape
+from warpbots.scene.with_z import with_z
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.spatial import scalar
@@ -31,7 +32,7 @@ class MeasuredBodies(NamedTuple):
 
     def velocity_at(self, w: int, k: int, x: np.ndarray) -> np.ndarray:
         """Velocity at the point x of body k of a world [m/s], of the shape (dim,) of x."""
-        arm = np.append(x, np.zeros(3 - len(x))) - self.position[w, k]
+        arm = with_z(x) - self.position[w, k]
         return (self.velocity[w, k] + np.cross(self.spin[w, k], arm))[: len(x)]
 
     def in_frame(self, w: int, k: int, x: np.ndarray) -> np.ndarray:

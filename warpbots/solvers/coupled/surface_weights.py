@@ -115,17 +115,18 @@ def surface_weights(dim: int) -> SurfaceWeights:
     row, in_rows, from_rows, middle = _rows(dim)
 
     @wp.func
-    def scatter(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec, q: vec, m: real):
-        """Add the derivative of the pairing by the values of nodes: v_i += W_i q, s_i += |W_i| m."""
+    def around(x: vec, e: vec):
+        """First cell, offsets in it, splines and distances in the three directions of rows, and e in these."""
         cell = s.origin(x)
         f = in_rows(s.offset(x, cell), _ONE)
-        wx = spline(f[0])
-        wy = middle(spline(f[1]), _ONE)
-        wz = spline(f[2])
-        dx = distance(f[0])
-        dy = middle(distance(f[1]), _ZERO)
-        dz = distance(f[2])
-        arm = in_rows(e, _ZERO)
+        wx, wy, wz = spline(f[0]), middle(spline(f[1]), _ONE), spline(f[2])
+        dx, dy, dz = distance(f[0]), middle(distance(f[1]), _ZERO), distance(f[2])
+        return cell, f, wx, wy, wz, dx, dy, dz, in_rows(e, _ZERO)
+
+    @wp.func
+    def scatter(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec, q: vec, m: real):
+        """Add the derivative of the pairing by the values of nodes: v_i += W_i q, s_i += |W_i| m."""
+        cell, _f, wx, wy, wz, dx, dy, dz, arm = around(x, e)
         for i in range(3):
             for j in range(rows):
                 n = row(first, cell, i, j, resolution)
@@ -136,15 +137,7 @@ def surface_weights(dim: int) -> SurfaceWeights:
     @wp.func
     def gather(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec):
         """Derivative of the pairing by q and m: a node value with sum_i W_i v_i and sum_i |W_i| s_i."""
-        cell = s.origin(x)
-        f = in_rows(s.offset(x, cell), _ONE)
-        wx = spline(f[0])
-        wy = middle(spline(f[1]), _ONE)
-        wz = spline(f[2])
-        dx = distance(f[0])
-        dy = middle(distance(f[1]), _ZERO)
-        dz = distance(f[2])
-        arm = in_rows(e, _ZERO)
+        cell, _f, wx, wy, wz, dx, dy, dz, arm = around(x, e)
         v = vec()
         shares = real(0.0)
         for i in range(3):
@@ -161,18 +154,10 @@ def surface_weights(dim: int) -> SurfaceWeights:
     @wp.func
     def slopes(grid: wp.array[NODE], first: int, resolution: ivec, x: vec, e: vec, q: vec, m: real):
         """Derivatives of the pairing by the position of the particle, at a fixed distance e, and by e [1/cell]."""
-        cell = s.origin(x)
-        f = in_rows(s.offset(x, cell), _ONE)
-        wx = spline(f[0])
-        wy = middle(spline(f[1]), _ONE)
-        wz = spline(f[2])
+        cell, f, wx, wy, wz, dx, dy, dz, arm = around(x, e)
         sx = spline_slope(f[0])
         sy = middle(spline_slope(f[1]), _ZERO)
         sz = spline_slope(f[2])
-        dx = distance(f[0])
-        dy = middle(distance(f[1]), _ZERO)
-        dz = distance(f[2])
-        arm = in_rows(e, _ZERO)
         by_x = vec3()
         by_e = vec3()
         total = real(0.0)

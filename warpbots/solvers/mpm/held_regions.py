@@ -8,6 +8,7 @@ from scipy.spatial import cKDTree
 
 from warpbots.numerics import NODE, vector
 from warpbots.scene import FREEDOMS, Scene, SceneError
+from warpbots.scene.with_z import with_z
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mpm.particles import Particles
 
@@ -76,13 +77,8 @@ def held_regions(
                 weight=device_array(held[near], device),
                 share=wp.zeros(nodes, dtype=NODE, device=device),
                 frame=int(frame),
-                rest=device_array(_in_space(particles.position[held]), device, wp.vec3d),
+                rest=device_array(with_z(particles.position[held]), device, wp.vec3d),
                 before=wp.zeros(nodes if frame >= 0 else 0, dtype=NODE, device=device),
             )
         )
     return tuple(found)
-
-
-def _in_space(position: np.ndarray) -> np.ndarray:
-    """Positions in 3D, with z = 0 in a 2D scene."""
-    return np.pad(position, ((0, 0), (0, 3 - position.shape[1])))
