@@ -2,13 +2,16 @@
 
 Prints a line for each kernel that was launched: file and name of its source, its key, the numbers of threads per block of
 its module, and the file of its module.
-Scenes run as a GPU would have them, on a CPU.
+Scenes run as a GPU would have them, on a CPU. Code without optimisation takes a third of the time of optimised code for
+the largest modules, but 16 times the room; only the names of its kernels are kept.
 """
 
+import re
 import sys
 from pathlib import Path
 
 import in_orders
+import warp as wp
 from launches import Captures, compile_for_gpu
 
 from warpbots.contact.distance import _mesh_distance
@@ -45,7 +48,9 @@ def compile_all(folder: Path, names: list[str]) -> None:
     for kernel in OTHERS:
         captures.kernels.setdefault(kernel.module, set()).add(kernel)
     for module, kernels in captures.kernels.items():
+        wp.set_module_options({"mode": "debug"}, module)
         path = compile_for_gpu(module, folder, arch=75 if "2d" in module.name else 90)
+        path.write_text("\n".join(re.findall(r"\.entry \w+", path.read_text(errors="replace"))))
         blocks = " ".join(map(str, sorted(captures.blocks.get(module, ()))))
         for kernel in kernels:
             source = kernel.func.__code__
@@ -54,8 +59,6 @@ def compile_all(folder: Path, names: list[str]) -> None:
 
 if __name__ == "__main__":
     import warnings
-
-    import warp as wp
 
     wp.config.log_level = wp.LOG_WARNING
     warnings.simplefilter("ignore")
