@@ -1,5 +1,7 @@
 """The modules of every solver as CUDA code: ``python cuda_modules.py FOLDER NAME ...`` compiles those of scenes.
 
+The name ``others`` stands for `OTHERS`.
+
 Prints a line for each kernel that was launched: file and name of its source, its key, the numbers of threads per block of
 its module, and the file of its module.
 Scenes run as a GPU would have them, on a CPU. Code without optimisation takes a third of the time of optimised code for
@@ -44,8 +46,9 @@ def compile_all(folder: Path, names: list[str]) -> None:
     captures = Captures()
     with captures.watching():
         for name in names:
-            getattr(in_orders, name)()
-    for kernel in OTHERS:
+            if name != "others":
+                getattr(in_orders, name)()
+    for kernel in OTHERS if "others" in names else ():
         captures.kernels.setdefault(kernel.module, set()).add(kernel)
     for module, kernels in captures.kernels.items():
         wp.set_module_options({"mode": "debug"}, module)
