@@ -67,9 +67,7 @@ def simulation(
     """Simulation with a soft load; refined, in shorter steps or with smaller cells across the arms."""
     scene = gripper_scene(load, mass, friction, round(1.0 / how.cells))
     solver = wb.ProjectiveDynamics(tolerance=tolerance)
-    return wb.Simulation(
-        scene, solver, STEP, how.steps * SUBSTEPS, worlds=worlds, checkpoints=wb.Checkpoints.all()
-    )
+    return wb.Simulation(scene, solver, STEP, how.steps * SUBSTEPS, worlds=worlds, checkpoints=wb.Checkpoints.all())
 
 
 class Grip:

@@ -23,9 +23,10 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
-HERE = Path(__file__).resolve().parent
-LEARNING = HERE.parent / "learning"
-sys.path[:0] = [str(HERE), str(HERE.parent), str(LEARNING), str(HERE.parents[1])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "learning"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
 import softbody_fish
 import softbody_gripper
@@ -36,6 +37,8 @@ from softbody_strokes import NEAR
 
 import warpbots as wb
 
+SETTINGS = Path(__file__).resolve().parents[1] / "learning" / "fish.toml"
+"""Of both algorithms."""
 WORLDS = sized(4, 2)
 """Number of worlds, in which as many episodes run at once."""
 OWN = {"use_sde": True, "gamma": 1.0}
@@ -148,7 +151,7 @@ class Losses(BaseCallback):
 
 def learn(task: Task, method: str, seed: int, episodes: int) -> dict[str, Any]:
     """Learn a policy; the losses of all episodes, and that of the policy without randomness [m]."""
-    own = tomllib.loads((LEARNING / "fish.toml").read_text())[method]
+    own = tomllib.loads(SETTINGS.read_text())[method]
     own["options"] |= OWN | ({"n_steps": task.steps} if method == "ppo" else {"gradient_steps": WORLDS})
     begun, way = time.process_time(), float(np.linalg.norm(task.way))
     model, losses = learner(method, own, environment(task), seed), Losses(way, episodes)
