@@ -149,10 +149,15 @@ class Losses(BaseCallback):
         return len(self.found) < self.episodes
 
 
+def rounds(method: str, steps: int) -> dict[str, int]:
+    """Settings with which an algorithm learns after each episode, in which its noise is one function of the state."""
+    return {"n_steps": steps} if method == "ppo" else {"train_freq": steps, "gradient_steps": WORLDS * steps}
+
+
 def learn(task: Task, method: str, seed: int, episodes: int) -> dict[str, Any]:
     """Learn a policy; the losses of all episodes, and that of the policy without randomness [m]."""
     own = tomllib.loads(SETTINGS.read_text())[method]
-    own["options"] |= OWN | ({"n_steps": task.steps} if method == "ppo" else {"gradient_steps": WORLDS})
+    own["options"] |= OWN | rounds(method, task.steps)
     begun, way = time.process_time(), float(np.linalg.norm(task.way))
     model, losses = learner(method, own, environment(task), seed), Losses(way, episodes)
     model.learn(2 * episodes * task.steps, callback=losses)
