@@ -15,6 +15,7 @@ REPOSITORY = (
     "projective/test_obstacle_edges.py",
     "projective/test_obstacle_paths.py",
     "projective/test_paper_experiments.py",
+    "projective/test_paper_learning.py",
     "projective/test_second_attempt.py",
     "projective/test_sticking_contacts.py",
     "robots/test_hand_in_mujoco.py",

@@ -30,7 +30,7 @@ PAPERS = {
     "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_learning": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_resolved": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
     "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
-    "softbody_memory": "float32", "softbody_octopus": "float32",
+    "softbody_learning": "float32", "softbody_memory": "float32", "softbody_octopus": "float32",
     "softbody_skeleton": "float32", "softbody_splitting": "float32",
 }  # fmt: skip
 """Scripts, each with the precision in which it computes."""
@@ -74,6 +74,7 @@ LONG = {
     "softbody_cloth",
     "softbody_fish",
     "softbody_gripper",
+    "softbody_learning",
     "softbody_octopus",
     "softbody_skeleton",
 }
@@ -86,7 +87,7 @@ STORED = {
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""
 WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
-NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_learning": ["stable_baselines3"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
+NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_learning": ["stable_baselines3"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_learning": ["stable_baselines3", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
     "mujoco_batch": ["mujoco"],

@@ -70,11 +70,20 @@ def environment(task: str, worlds: int, **options: Any) -> wb.envs.SimulationVec
     return wb.envs.SimulationVectorEnv(*wb.envs.TASKS[task](worlds), **options)
 
 
+def learner(method: str, own: dict[str, Any], env: Any, seed: int) -> Any:
+    """An algorithm of Stable-Baselines3 on an environment, which `own` may normalise."""
+    import stable_baselines3
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    if own["normalised"]:
+        env = VecNormalize(env, norm_reward=False)
+    algorithm = getattr(stable_baselines3, method.upper())
+    return algorithm("MlpPolicy", env, seed=seed, device="cpu", policy_kwargs=own["policy"], **own["options"])
+
+
 def by_stable_baselines(method: str, own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
     """Learn by an algorithm of Stable-Baselines3."""
-    import stable_baselines3
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import VecNormalize
 
     class Judged(BaseCallback):
         def _on_step(self) -> bool:
@@ -82,15 +91,12 @@ def by_stable_baselines(method: str, own: dict[str, Any], task: str, seed: int, 
             return True
 
         def _policy(self, seen: torch.Tensor) -> torch.Tensor:
-            observation = env.normalize_obs(seen.numpy()) if own["normalised"] else seen.numpy()
+            scale = self.model.get_vec_normalize_env()
+            observation = scale.normalize_obs(seen.numpy()) if scale else seen.numpy()
             return torch.as_tensor(self.model.predict(observation, deterministic=True)[0])
 
-    env: Any = wb.envs.StableBaselinesEnv(environment(task, own["worlds"], numpy=True))
-    if own["normalised"]:
-        env = VecNormalize(env, norm_reward=False)
-    algorithm = getattr(stable_baselines3, method.upper())
-    model = algorithm("MlpPolicy", env, seed=seed, device="cpu", policy_kwargs=own["policy"], **own["options"])
-    model.learn(own["samples"], callback=Judged())
+    env = wb.envs.StableBaselinesEnv(environment(task, own["worlds"], numpy=True))
+    learner(method, own, env, seed).learn(own["samples"], callback=Judged())
 
 
 def by_shac(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:

@@ -60,6 +60,16 @@ TRIALS = (
 """Loads with their mass [kg] and coefficients of friction."""
 
 
+def simulation(
+    load: str = "ball", mass: float = 1.0, friction: float = 0.8,
+    tolerance: float | None = None, how: refined.Refinement = FOUND, worlds: int = 1,
+) -> wb.Simulation:  # fmt: skip
+    """Simulation with a soft load; refined, in shorter steps or with smaller cells across the arms."""
+    scene = gripper_scene(load, mass, friction, round(1.0 / how.cells))
+    solver = wb.ProjectiveDynamics(tolerance=tolerance)
+    return wb.Simulation(scene, solver, STEP, how.steps * SUBSTEPS, worlds=worlds, checkpoints=wb.Checkpoints.all())
+
+
 class Grip:
     """Episodes of the gripper, and the controls on which the episodes depend.
 
@@ -81,11 +91,7 @@ class Grip:
         tolerance: float | None = None, steps: int = STEPS, how: refined.Refinement = FOUND,
     ) -> "Grip":  # fmt: skip
         """Episodes with a soft load; refined, in shorter steps or with smaller cells across the arms."""
-        scene = gripper_scene(load, mass, friction, round(1.0 / how.cells))
-        solver = wb.ProjectiveDynamics(tolerance=tolerance)
-        return cls(
-            wb.Simulation(scene, solver, STEP, how.steps * SUBSTEPS, checkpoints=wb.Checkpoints.all()), steps=steps
-        )
+        return cls(simulation(load, mass, friction, tolerance, how), steps=steps)
 
     def start(self, seed: int) -> None:
         """Set the initial controls, which are the same in all steps.
