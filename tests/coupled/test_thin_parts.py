@@ -1,5 +1,6 @@
 """Warnings about thin and narrow bodies beside matter: what is thin, what it is called, and what is thick as a whole."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -93,3 +94,21 @@ def test_a_rod_passes_between_masses_up_to_the_diagonal_of_a_cell_and_gets_a_war
                "MassSpring(spacing=...) of at most 0.018 m" in str(w.message) for w in heard) == (ratio < 1.4)  # fmt: skip
     sunk = -sim.rollout(None, 10).final.q.item()
     assert sunk == pytest.approx(0.049, abs=0.002) if ratio < 1.4 else sunk < 0.012
+
+
+def test_parts_of_a_union_are_asked_only_about_points_within_their_bounds(monkeypatch):
+    """Or a robot of 41 boxes takes two minutes to build; a post on a beam is as wide as the beam across."""
+    module = sys.modules["warpbots.contact.width"]
+    original, asked = module.signed_distance, []
+
+    def watched(shape, points):
+        lower, upper = shape.bounds
+        asked.append(((points >= lower) & (points <= upper)).all() and not isinstance(shape, S.Union))
+        return original(shape, points)
+
+    monkeypatch.setattr(module, "signed_distance", watched)
+    beam, post = Box((0, 0, 0), (0.4, 0.1, 0.1)), Box((0, 0, 0.1), (0.1, 0.1, 0.3))
+    whole = S.Union((beam, post))
+    assert module.width_within(beam, whole) == pytest.approx(0.1)
+    assert module.width_within(post, whole) == pytest.approx(0.1)
+    assert asked and all(asked)

@@ -7,7 +7,7 @@ import numpy as np
 
 from warpbots.contact.distance import signed_distance
 from warpbots.contact.volume import volume
-from warpbots.scene import Points, Posed, Shape, Sheet, Truss, Union, dimension
+from warpbots.scene import Points, Posed, Shape, Sheet, Truss, Union, dimension, parts_of
 
 __all__ = ["cells_across", "width", "width_within"]
 
@@ -86,10 +86,10 @@ def width_within(part: Shape, whole: Shape) -> float:
         first, last = np.zeros(len(step), dtype=int), counts.copy()
         first[axis], last[axis] = -before[axis], counts[axis] + after[axis]
         axes = [a + (np.arange(i, j) + 0.5) * h for a, i, j, h in zip(lower, first, last, step, strict=True)]
-        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        rows = (signed_distance(whole, points.reshape(-1, len(step))) <= 0.0).reshape(points.shape[:-1])
+        rows = _inside(whole, axes)
+        axes[axis] = axes[axis][before[axis] : before[axis] + counts[axis]]
         inner = (slice(None),) * axis + (slice(before[axis], before[axis] + counts[axis]),)
-        own = (signed_distance(part, points[inner].reshape(-1, len(step))) <= 0.0).reshape(counts)
+        own = _inside(part, axes)
         chords.append(step[axis] * np.stack([_runs(rows, axis)[inner], _runs(own, axis)]))
     if not own.any():
         return width(part)
@@ -113,6 +113,21 @@ def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
         return 1.0
     coarsest = (sum(map(volume, shapes)) / most) ** (1.0 / dimension(shapes[0]))
     return float(f"{max(min(map(width, shapes)) / across, coarsest):.3g}")
+
+
+def _inside(shape: Shape, axes: Sequence[np.ndarray]) -> np.ndarray:
+    """Whether a shape contains the points of a grid; a part of a union is asked only about points within its bounds."""
+    inside = np.zeros([len(axis) for axis in axes], dtype=bool)
+    for part in parts_of(shape):
+        near = tuple(
+            slice(np.searchsorted(a, low), np.searchsorted(a, high, side="right"))
+            for a, low, high in zip(axes, *part.bounds, strict=True)
+        )
+        points = np.stack(np.meshgrid(*(a[n] for a, n in zip(axes, near, strict=True)), indexing="ij"), axis=-1)
+        if points.size:
+            distance = signed_distance(part, points.reshape(-1, len(axes)))
+            inside[near] |= (distance <= 0.0).reshape(points.shape[:-1])
+    return inside
 
 
 def _runs(inside: np.ndarray, axis: int) -> np.ndarray:
