@@ -4,7 +4,7 @@
         [--json FILE]
 
 Scenes, steps and losses are those of `softbody_gripper.py` and `softbody_fish.py`. The reward of a control interval is
-by how much the distance from the target has fallen, in per cent of the way, so that a return is 100 (1 - loss / way).
+the decrease of the distance from the target, in per cent of the way. A return is therefore 100 (1 - loss / way).
 Algorithms are from Stable-Baselines3, with the settings of `warpbots/Fish-v0` in `benchmarks/learning`, apart from the
 noise (`OWN`). Episodes count over all worlds. After them, the policy without randomness plays one more.
 """
@@ -150,12 +150,12 @@ class Losses(BaseCallback):
 
 
 def rounds(method: str, steps: int) -> dict[str, int]:
-    """Settings with which an algorithm learns after each episode, in which its noise is one function of the state."""
+    """Settings: an algorithm learns after each episode, and its noise stays one function of the state within it."""
     return {"n_steps": steps} if method == "ppo" else {"train_freq": steps, "gradient_steps": WORLDS * steps}
 
 
 def learn(task: Task, method: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Learn a policy; the losses of all episodes, and that of the policy without randomness [m]."""
+    """Learn a policy; return the losses of all episodes and the loss of the policy without randomness [m]."""
     own = tomllib.loads(SETTINGS.read_text())[method]
     own["options"] |= OWN | rounds(method, task.steps)
     begun, way = time.process_time(), float(np.linalg.norm(task.way))

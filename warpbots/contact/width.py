@@ -29,12 +29,8 @@ def width(shape: Shape) -> float:
     sheet is its thickness, the width of bars is the diameter of the thinnest bar, and the width of a union is the
     smallest width of its parts.
     """
-    lower, upper = shape.bounds
-    counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
-    step = (upper - lower) / counts
-    axes = [a + (np.arange(n) + 0.5) * h for a, n, h in zip(lower, counts, step, strict=True)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    inside = (signed_distance(shape, points.reshape(-1, len(lower))) <= 0.0).reshape(counts)
+    step, counts = _cells(shape)
+    inside = _inside(shape, _centres(shape, step, np.zeros_like(counts), counts))
     if not inside.any():
         return float(step.min())
     chords = np.min([h * _runs(inside, axis) for axis, h in enumerate(step)], axis=0)
@@ -77,22 +73,18 @@ def width_within(part: Shape, whole: Shape) -> float:
         whole: The union.
     """
     (lower, upper), (low, high) = part.bounds, whole.bounds
-    counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
-    step = (upper - lower) / counts
+    step, counts = _cells(part)
     before = np.ceil((lower - low) / step - 1e-6).astype(int)
     after = np.ceil((high - upper) / step - 1e-6).astype(int)
-    own, chords = np.zeros(0), []
+    own, chords = _inside(part, _centres(part, step, np.zeros_like(counts), counts)), []
+    if not own.any():
+        return width(part)
     for axis in range(len(step)):
         first, last = np.zeros(len(step), dtype=int), counts.copy()
         first[axis], last[axis] = -before[axis], counts[axis] + after[axis]
-        axes = [a + (np.arange(i, j) + 0.5) * h for a, i, j, h in zip(lower, first, last, step, strict=True)]
-        rows = _inside(whole, axes)
-        axes[axis] = axes[axis][before[axis] : before[axis] + counts[axis]]
+        rows = _inside(whole, _centres(part, step, first, last))
         inner = (slice(None),) * axis + (slice(before[axis], before[axis] + counts[axis]),)
-        own = _inside(part, axes)
         chords.append(step[axis] * np.stack([_runs(rows, axis)[inner], _runs(own, axis)]))
-    if not own.any():
-        return width(part)
     across, alone = (np.quantile(lengths[own], _THIN) for lengths in np.min(chords, axis=0))
     return width(part) * float(across / alone)
 
@@ -113,6 +105,19 @@ def cells_across(shapes: Sequence[Shape], across: float, most: float) -> float:
         return 1.0
     coarsest = (sum(map(volume, shapes)) / most) ** (1.0 / dimension(shapes[0]))
     return float(f"{max(min(map(width, shapes)) / across, coarsest):.3g}")
+
+
+def _cells(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Edges of a cell of the grid in a shape [m], and numbers of cells along the axes; both have shape (dim,)."""
+    lower, upper = shape.bounds
+    counts = np.maximum(1, np.round(_ALONG * (upper - lower) / (upper - lower).max())).astype(int)
+    return (upper - lower) / counts, counts
+
+
+def _centres(shape: Shape, step: np.ndarray, first: np.ndarray, last: np.ndarray) -> list[np.ndarray]:
+    """Coordinates of centres of cells, by axis [m]; cell 0 begins at the lower bound, and `last` is left out."""
+    lower = shape.bounds[0]
+    return [a + (np.arange(i, j) + 0.5) * h for a, i, j, h in zip(lower, first, last, step, strict=True)]
 
 
 def _inside(shape: Shape, axes: Sequence[np.ndarray]) -> np.ndarray:
