@@ -68,8 +68,8 @@ def slow(*options: str) -> None:
     set_up("[test,notebook,docs]")
     # Tests of one file share what takes long. Files run in the order of `tests/conftest.py`, the longest one first.
     whole = ("--dist", "loadfile", "--no-loadscope-reorder")
-    tests(*whole, "-m", "slow", *options)
     tests(*whole, "-m", "slow and verification", *options, WARPBOTS_PRECISION="float64")
+    tests(*whole, "-m", "slow", *options)
 
 
 def docs(*options: str) -> None:

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -31,6 +32,8 @@ They are slow, as with linear elements they are not; and where float64 judges th
 """
 LONGEST = ("test_cuda_source.py", "test_orders.py")
 """Files that take longest in the slow runs, which begin with them."""
+LATE = "not run: the time of --until has passed"
+"""Why a test is skipped that would have begun too late."""
 MARKERS = (
     "verification(float32=False): judged in float64 (WARPBOTS_PRECISION=float64 pytest -m verification); with "
     "float32=True it runs in float32 too, with a tolerance of its own",
@@ -42,6 +45,7 @@ MARKERS = (
 def pytest_addoption(parser):
     parser.addoption("--device", default="cpu", help="Warp device of the simulations (default: cpu)")
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--until", type=float, default=float("inf"), help="begin no test after this time [s since 1970]")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -129,6 +133,17 @@ def pytest_collection_modifyitems(config, items):
     if slow:
         config.hook.pytest_deselected(items=slow)
         items[:] = [i for i in items if not i.get_closest_marker("slow")]
+
+
+def pytest_runtest_setup(item):
+    if time.time() > item.config.getoption("--until"):
+        pytest.skip(LATE)
+
+
+def pytest_terminal_summary(terminalreporter):
+    late = sum(LATE in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ()))
+    if late:
+        terminalreporter.line(f"{late} tests were not run, as the time of --until had passed", yellow=True)
 
 
 def pytest_report_header(config):
