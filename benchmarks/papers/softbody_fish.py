@@ -3,11 +3,12 @@
     python benchmarks/papers/softbody_fish.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
 
 ``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise, and
-``lagging`` the same for motors that average their signals over 60 ms. ``tail`` looks for the stroke that swims
-farthest, alone and together with length, height and stiffness of the caudal fin. ``current`` compares a table of
-torques with a table that feedback from sensors corrects, in changing currents. ``--refine`` plays the stored strokes of
-``stroke`` and ``lagging`` again, finer. Prints tables and writes ``softbody_fish.png``, the loss over episodes, and
-film strips beside this file; motions as USD to ``--out``.
+``lagging`` the same for motors that average their signals over 60 ms. ``resolved`` optimises the stored stroke of
+``lagging`` further, in shorter steps and on a finer mesh as well, and tries it in discretisations that it has not seen.
+``tail`` looks for the stroke that swims farthest, alone and together with length, height and stiffness of the caudal
+fin. ``current`` compares a table of torques with a table that feedback from sensors corrects, in changing currents.
+``--refine`` plays all stored strokes again, finer. Prints tables and writes ``softbody_fish.png``, the loss over
+episodes, and film strips beside this file; motions as USD to ``--out``.
 """
 
 import argparse
@@ -27,7 +28,7 @@ import softbody_currents
 import softbody_tail
 from fast import figures, sized
 from softbody_fish_scene import fish
-from softbody_strokes import LAG, Stroke, compare, refine, show
+from softbody_strokes import LAG, Stroke, compare, film, refine, resolve, show
 
 import warpbots as wb
 
@@ -38,8 +39,14 @@ WAY = (0.15, 0.0, 0.0)
 """From the start to the target [m]."""
 
 
-NAMES = {"stroke": "softbody_fish", "lagging": "softbody_fish_lagging"}
+NAMES = {"stroke": "softbody_fish", "lagging": "softbody_fish_lagging", "resolved": "softbody_fish_grids"}
 """Names under which the strokes of these parts are stored."""
+FINER = sized(0.5, 1.0)
+"""Factor of the size of cells on the second mesh that ``resolved`` sees."""
+LEARNT = refined.Refinement(), refined.Refinement(steps=2), refined.Refinement(cells=FINER)
+"""The discretisations that ``resolved`` sees."""
+JUDGED = refined.Refinement(steps=4), refined.Refinement(steps=2, cells=FINER)
+"""The discretisations in which its stroke is tried, none of which it has seen."""
 
 
 def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
@@ -73,7 +80,12 @@ def check(stroke: Stroke) -> None:
 
 def stroke_of(part: str) -> Stroke:
     """The stroke of a part, one of `NAMES`."""
-    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=LAG if part == "lagging" else 0.0)
+    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=0.0 if part == "stroke" else LAG)
+
+
+def discretised(how: refined.Refinement) -> wb.Simulation:
+    """The simulation in a discretisation."""
+    return simulation(fineness=round(1.0 / how.cells), substeps=how.steps)
 
 
 def learn(options: argparse.Namespace) -> list[dict]:
@@ -88,6 +100,25 @@ def learn(options: argparse.Namespace) -> list[dict]:
 def lagging(options: argparse.Namespace) -> list[dict]:
     """Find the stroke of motors that average their signals, by Adam."""
     return compare(NAMES["lagging"], stroke_of("lagging"), options.seeds, options.episodes, ["Adam"])
+
+
+def resolved(options: argparse.Namespace) -> list[dict]:
+    """Optimise the stored stroke of ``lagging`` in several discretisations at once, and try it in others."""
+    stroke = stroke_of("resolved")
+    stroke.raw = refined.kept(NAMES["lagging"])["raw"][:STEPS].clone().requires_grad_()
+    begun = time.process_time()
+    history = resolve(stroke, {how: discretised(how) for how in LEARNT}, sized(24, 1), rate=0.05, fade=0.95)
+    seconds = time.process_time() - begun
+    print(f"iteration {history.best} of {sized(24, 1)}, {seconds:.0f} s of CPU time", flush=True)
+    refined.keep(NAMES["resolved"], raw=stroke.raw)
+    with torch.no_grad():
+        away = {str(how): float(stroke.away(discretised(how))) for how in (*LEARNT, *JUDGED)}
+        for how, distance in away.items():
+            print(f"{how}: {1e3 * distance:.1f} mm from the target", flush=True)
+        film(
+            HERE / "softbody_fish_grids.png", stroke.motion(discretised(JUDGED[1])), options.out, stroke.target.numpy()
+        )
+    return [{"away": away, "seconds": seconds, "curve": history.loss}]
 
 
 def tail(options: argparse.Namespace) -> list[dict]:
@@ -108,7 +139,7 @@ def current(options: argparse.Namespace) -> list[dict]:
     return softbody_currents.compare(sims, WAY, STEPS, options.seeds)
 
 
-PARTS = {"stroke": learn, "lagging": lagging, "tail": tail, "current": current}
+PARTS = {"stroke": learn, "lagging": lagging, "resolved": resolved, "tail": tail, "current": current}
 
 
 def main() -> None:

@@ -14,7 +14,19 @@ from scipy.stats import t as student
 
 import warpbots as wb
 
-__all__ = ["LAG", "METHODS", "Stroke", "averaged", "compare", "film", "followed", "interval", "refine", "show"]
+__all__ = [
+    "LAG",
+    "METHODS",
+    "Stroke",
+    "averaged",
+    "compare",
+    "film",
+    "followed",
+    "interval",
+    "refine",
+    "resolve",
+    "show",
+]
 
 FIRST = 0.3
 """Standard deviation of the raw controls of a start, and of the first generation of CMA-ES."""
@@ -96,9 +108,13 @@ class Stroke:
         control = followed(self.raw, self.sim.dt, self.lag) if self.lag else torch.tanh(self.raw)
         return (sim or self.sim).rollout(control, self.steps)
 
+    def away(self, sim: wb.Simulation) -> torch.Tensor:
+        """Simulate an episode with `sim`, and return the distance from the target at its end [m]."""
+        return (sim.center_of_mass(self.motion(sim).final)[0] - self.target).norm()
+
     def distance(self) -> torch.Tensor:
         """Simulate an episode, and return its loss [m]."""
-        away = (self.sim.center_of_mass(self.motion().final)[0] - self.target).norm()
+        away = self.away(self.sim)
         self.losses.append(float(away.detach()))
         return away
 
@@ -157,6 +173,32 @@ def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulatio
         return float(way.norm() - (start + way - end).norm())
 
     refined.table({name: functools.partial(play, name=name) for name in strokes}, 0.5)
+
+
+def resolve(
+    stroke: Stroke, sims: Mapping[refined.Refinement, wb.Simulation], iterations: int, rate: float, fade: float
+) -> wb.optimize.History:
+    """Optimise a stroke further in several discretisations at once, so that it belongs to none of them.
+
+    The loss is the root mean square of the distances from the target. The best iteration is kept.
+
+    Args:
+        stroke: The stroke, with the raw controls from which the search starts.
+        sims: A simulation for each discretisation.
+        iterations: Number of iterations of Adam, each of which has an episode in every discretisation.
+        rate: Learning rate in the first iteration.
+        fade: Factor by which the learning rate is multiplied after each iteration.
+    """
+
+    def loss() -> torch.Tensor:
+        away = torch.stack([stroke.away(sim) for sim in sims.values()])
+        print(", ".join(f"{1e3 * d:.1f}" for d in away.tolist()), flush=True)
+        return away.square().mean().sqrt()
+
+    print("mm from the target, " + ", ".join(map(str, sims)))
+    shorter = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=fade)
+    adam = wb.methods.Torch(lr=rate, scheduler=shorter)
+    return wb.minimize(loss, stroke.raw, adam, iterations=iterations, progress=False)
 
 
 def compare(
