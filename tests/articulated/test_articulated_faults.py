@@ -267,3 +267,24 @@ def test_a_body_that_may_not_fall_gets_no_warning():
         Scene([ball], obstacles=[Obstacle(Box((1, 1, 0), (2, 2, 0.1)), name="aside")]),
     ):
         Simulation(scene, Articulated(), 1e-4)  # a warning is an error in tests
+
+
+def test_moments_and_rotations_that_are_impossible_are_refused_as_parameters_and_in_states():
+    """As they are in scenes: negative moments, one above the other two together, quaternions of no length."""
+    sim = Simulation(Scene([RigidBody("top", Sphere((0, 0, 0), 0.1))]), Articulated(), 1e-3)
+    J = sim.parameter("inertia")
+    for moments in (-J, J + torch.diag(torch.tensor([0.0, 0.0, 2.0 * J[0, 0, 0, 0]]))):
+        with pytest.raises(ValueError, match="'inertia' must be moments of inertia, none negative or above the other"):
+            sim.rollout(None, 1, inertia=moments)
+    for name in ("joint_rotation", "body_rotation"):
+        with pytest.raises(
+            ValueError, match=rf"{name!r} must be a quaternion of a length above 0, got .* at index \[0, 0"
+        ):
+            sim.rollout(None, 1, **{name: torch.zeros(4)})
+    with pytest.raises(
+        ValueError, match=r"quaternion .* of Joint 'top' has the length 0 in world 0, .* \(0, 0, 0, 1\)"
+    ):
+        sim.state(q=torch.zeros(7))
+    with pytest.raises(ValueError, match="'inertia' must be in"):
+        sim.rollout(None, 1, inertia=float("nan") * J)
+    sim.rollout(None, 1, inertia=2.0 * J, joint_rotation=torch.tensor([0.0, 0.0, 0.0, 3.0]))
