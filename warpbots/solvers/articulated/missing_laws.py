@@ -9,7 +9,7 @@ from warpbots.scene import Obstacle, RigidBody, Scene, Servo, SoftBody, Torque
 from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers.scene_parts import immovable, is_in
 
-__all__ = ["missing_law"]
+__all__ = ["landing", "missing_law"]
 
 Solid = Obstacle | SoftBody | RigidBody
 """What a body can land on."""
@@ -72,7 +72,11 @@ def _through_obstacles(
     falls: Falls = {}
     for tree in floating:
         if not _touches(scene, tree):
-            landed = [(*_landing(scene, body, [*matter, *obstacles]), body) for body in tree if body.shape is not None]
+            landed = [
+                (*landing(scene, _middle(scene, body), [*matter, *obstacles]), body)
+                for body in tree
+                if body.shape is not None
+            ]
             if all(solid is None or isinstance(solid, Obstacle) for _, solid, _ in landed):
                 falls |= {body.name: (way, body, solid) for way, solid, body in landed if solid is not None}
     return falls
@@ -89,7 +93,7 @@ def _through_bodies(
         below = [int(k) for k in np.flatnonzero(under) if solids[k] is not body]
         resting = [solids[k] for k in below if k >= len(loose) or _rests(scene, solids[k], matter)]
         if resting:
-            way, solid = _landing(scene, body, [*matter, *obstacles, *resting])
+            way, solid = landing(scene, _middle(scene, body), [*matter, *obstacles, *resting])
             if isinstance(solid, RigidBody) and not _names_both(scene, body, solid):
                 falls[body.name] = way, body, solid
     return falls
@@ -124,7 +128,7 @@ def _feet(
     matter = max(lowest(soft.shape.bounds) for soft in bound)
     for body in tree:
         if body.shape is not None and lowest(body.bounds) > matter + _SINKS * np.ptp(body.bounds, axis=0).max():
-            way, solid = _landing(scene, body, [*others, *obstacles])
+            way, solid = landing(scene, _middle(scene, body), [*others, *obstacles])
             if isinstance(solid, Obstacle):
                 falls[body.name] = way, body, solid
     return falls
@@ -138,7 +142,7 @@ def _starts_at_rest(scene: Scene, body: RigidBody) -> bool:
 
 def _rests(scene: Scene, body: RigidBody, matter: tuple[SoftBody, ...]) -> bool:
     """Whether a loose body comes to rest on matter, or on what a law makes it touch."""
-    return _touches(scene, [body]) or isinstance(_landing(scene, body, matter)[1], SoftBody)
+    return _touches(scene, [body]) or isinstance(landing(scene, _middle(scene, body), matter)[1], SoftBody)
 
 
 def _names_both(scene: Scene, first: RigidBody, second: RigidBody) -> bool:
@@ -174,12 +178,11 @@ def _names(bodies: Iterable[RigidBody]) -> set[str]:
     return {name for b in bodies for name in (b.name, b.surface) if name is not None}
 
 
-def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
-    """Length of the fall of the middle of a body [m], and the solid on which it lands; infinity and None without one.
+def landing(scene: Scene, x: np.ndarray, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
+    """Length of the fall of a point [m], and the solid on which it lands; infinity and None without one.
 
-    A body that starts in a solid does not land.
+    A point that starts in a solid does not land.
     """
-    x = np.mean(body.bounds, axis=0)[: scene.dim]
     down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity), 0.0
     for _ in range(_STEPS):
         distances = [_distance(solid, x + way * down) for solid in solids]
@@ -190,6 +193,10 @@ def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[fl
         if way > _FAR:
             break
     return np.inf, None
+
+
+def _middle(scene: Scene, body: RigidBody) -> np.ndarray:
+    return np.mean(body.bounds, axis=0)[: scene.dim]
 
 
 def _distance(solid: Solid, x: np.ndarray) -> float:

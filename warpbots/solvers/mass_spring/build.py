@@ -46,6 +46,7 @@ from warpbots.solvers.mass_spring.lattice import (
     truss_cells,
     voxel_cells,
 )
+from warpbots.solvers.mass_spring.missing_collision import warn_of_falls
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mass_spring.motors import motors_of
 from warpbots.solvers.mass_spring.plasticity import fracture_arrays
@@ -127,6 +128,8 @@ def build(
     radius = radii(lattice) if collision else np.zeros(1)
     if collision:
         warn_close(scene, lattice, radius)
+    else:
+        warn_of_falls(scene)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
