@@ -9,7 +9,7 @@ from warpbots.scene import Obstacle, RigidBody, Scene, Servo, SoftBody, Torque
 from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers.scene_parts import immovable, is_in
 
-__all__ = ["landing", "missing_law"]
+__all__ = ["floating", "landing", "missing_law"]
 
 Solid = Obstacle | SoftBody | RigidBody
 """What a body can land on."""
@@ -45,9 +45,9 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = (), held: tuple[Sof
     if not np.any(scene.gravity):
         return None
     obstacles = [o for o in scene.obstacles if not changes_place(o, scene.actuators)]
-    trees = [(tree, _bound(tree, matter)) for tree in _floating(scene)]
-    floating = [tree for tree, bound in trees if not bound]
-    falls = _through_obstacles(scene, floating, matter, obstacles) | _through_bodies(scene, floating, matter, obstacles)
+    trees = [(tree, _bound(tree, matter)) for tree in floating(scene)]
+    bare = [tree for tree, bound in trees if not bound]
+    falls = _through_obstacles(scene, bare, matter, obstacles) | _through_bodies(scene, bare, matter, obstacles)
     loose = [body for tree, _ in trees for body in tree]
     held = (*held, *_bound([body for body in scene.rigid if body not in loose], matter))
     for tree, bound in trees:
@@ -66,11 +66,11 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = (), held: tuple[Sof
 
 
 def _through_obstacles(
-    scene: Scene, floating: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
+    scene: Scene, trees: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
 ) -> Falls:
     """Bodies of trees that nothing holds above an obstacle."""
     falls: Falls = {}
-    for tree in floating:
+    for tree in trees:
         if not _touches(scene, tree):
             landed = [
                 (*landing(scene, _middle(scene, body), [*matter, *obstacles]), body)
@@ -83,10 +83,10 @@ def _through_obstacles(
 
 
 def _through_bodies(
-    scene: Scene, floating: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
+    scene: Scene, trees: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
 ) -> Falls:
     """Loose bodies above a rigid body that is fixed, or loose and at rest, and that no law names with them."""
-    loose = [tree[0] for tree in floating if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
+    loose = [tree[0] for tree in trees if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
     fixed = [b for b, still in zip(scene.rigid, immovable(scene), strict=True) if still and b.shape is not None]
     solids, falls = [*loose, *fixed], Falls()
     for body, under in zip(loose, _are_under(scene, solids, loose), strict=True):
@@ -151,7 +151,7 @@ def _names_both(scene: Scene, first: RigidBody, second: RigidBody) -> bool:
     return any((c.points in a and c.solid in b) or (c.points in b and c.solid in a) for c in scene.laws)
 
 
-def _floating(scene: Scene) -> list[list[RigidBody]]:
+def floating(scene: Scene) -> list[list[RigidBody]]:
     """Bodies that are connected by joints, for each set of them that no joint connects to the world."""
     held = {a.joint for a in scene.actuators if isinstance(a, Servo | Torque)}
     held |= {j.name for j in scene.joints if j.start is not None or np.any(j.stiffness)}
