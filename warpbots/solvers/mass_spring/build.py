@@ -66,6 +66,7 @@ from warpbots.solvers.scene_support import (
     refuse_fluid,
     refuse_rigid,
     refuse_sheets,
+    warn_of_sunken,
 )
 from warpbots.solvers.thin_bodies import warn_of_thin_bodies
 from warpbots.user_warning import warn_user
@@ -110,6 +111,8 @@ def build(
     for body, cut in zip(scene.bodies, cells, strict=True):
         if bars_of(body.shape) is None:  # a bar is one spring with its whole volume
             refuse_lost(body, cut.volume.sum(), "cells", "use a smaller MassSpring(spacing=...)")
+    if not contact_stiffness:
+        warn_of_sunken(scene, lattice.body, lattice.position, spacing)
     _refuse_pieces(scene, lattice)
     _warn_poissons_ratio(scene)
     refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))
