@@ -49,6 +49,23 @@ def test_a_body_that_falls_through_another_one_is_named(dim):
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)
+def test_a_body_that_sinks_into_a_weak_surface_is_named(dim):
+    """By more than its own size. It does sink; held, above nothing, or on a stiffer surface: no word."""
+    box = Box((0.0,) * dim, (0.1,) * dim)
+    block, solver = SoftBody("block", box, MATTER, {"all": box}), MassSpring(0.05, contact_stiffness=1e3)
+    weak = Scene([block], obstacles=[floor(dim=dim)])
+    said = (
+        r"'block' sinks .* m into Obstacle 'floor' by its weight, .* size of 0\.1 m: use MassSpring\(contact_stiffness"
+    )
+    with pytest.warns(UserWarning, match=said):
+        sim = Simulation(weak, solver, 1e-2)
+    assert to_numpy(sim.rollout(None, 50).final.position)[0, :, -1].max() < -0.1
+    Simulation(weak, dataclasses.replace(solver, contact_stiffness=1e6))
+    Simulation(dataclasses.replace(weak, obstacles=[]), solver)
+    Simulation(dataclasses.replace(weak, constraints=[Constraint("all")]), solver)  # a warning is an error in tests
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
 def test_two_bodies_bounce(dim):
     """They part again, keep their momentum, and those that do not collide pass through each other."""
     apart = []

@@ -46,7 +46,7 @@ from warpbots.solvers.mass_spring.lattice import (
     truss_cells,
     voxel_cells,
 )
-from warpbots.solvers.mass_spring.missing_collision import warn_of_falls
+from warpbots.solvers.mass_spring.missing_collision import warn_of_falls, warn_of_weak_surfaces
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mass_spring.motors import motors_of
 from warpbots.solvers.mass_spring.plasticity import fracture_arrays
@@ -134,6 +134,8 @@ def build(
     else:
         warn_of_falls(scene)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
+    if contact_stiffness:
+        warn_of_weak_surfaces(scene, lattice, area, contact_stiffness)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)
