@@ -62,7 +62,7 @@ class Contact:
         solid: Name of the body, surface or obstacle that has the solid.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
-        friction: Coulomb coefficient [1].
+        friction: Coulomb coefficient [1]; it replaces the friction of the bodies and of the obstacle, even if it is 0.
         viscosity: Shear stress per sliding speed while sticking [Pa s/m]; a larger viscosity reduces creep.
         name: Name of the law, unique in the scene; None for ``"<points> on <solid>"``.
         restitution: Coefficient of restitution, the speed after a bounce divided by the speed before [1]; None if only
