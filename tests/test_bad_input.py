@@ -9,6 +9,7 @@ import pytest
 import warpbots as wb
 from warpbots.scene import (
     Box,
+    Constraint,
     Contact,
     HalfSpace,
     Inertia,
@@ -74,6 +75,25 @@ def test_a_tool_in_soft_matter_at_the_start(solver, displaced):
         tool = moving(Box(low, high), (0.0, 0.0, -0.5), (0.0, 0.0, 0.0))
     with pytest.raises(SceneError, match=r"'tool': (?=.*inside)(?=.*'block').*; move the body or the obstacle apart"):
         SOLVERS[solver].build(scene(solver, tool))
+
+
+@pytest.mark.parametrize("solver", ("MPM", "MassSpring"))
+def test_matter_that_starts_deep_in_an_obstacle(solver):
+    """It stays where it is. Obstacles that stick and constraints hold it on purpose, and a cell is not deep."""
+    sunk = Obstacle(HalfSpace((0.0, 0.0, 0.05), (0, 0, 1)), name="ground")
+    said = (
+        r"'block' starts 0\.0[45].* m deep in Obstacle 'ground', .*: move the body or the obstacle apart, or use cond"
+    )
+    with pytest.warns(UserWarning, match=said):
+        sim = Simulation(scene(solver, sunk), SOLVERS[solver], 5e-3)
+    assert (sim.rollout(None, 4).final.position - sim.state().position).abs().max() < 1e-5
+    held = dataclasses.replace(body(solver), regions={"base": Box((0.0,) * 3, (SIDE, SIDE, 0.02))})
+    for of in (
+        scene(solver, dataclasses.replace(sunk, condition="sticky")),
+        scene(solver, dataclasses.replace(sunk, shape=HalfSpace((0.0, 0.0, 0.015), (0, 0, 1)))),
+        dataclasses.replace(scene(solver, sunk), bodies=[held], constraints=[Constraint("base")]),
+    ):
+        Simulation(of, SOLVERS[solver], 5e-3)  # a warning is an error in tests
 
 
 def test_a_robot_that_is_partly_in_soft_matter():

@@ -617,6 +617,8 @@ def test_settings_out_of_range_are_refused():
         wb.methods.MultiStart(wb.methods.Torch(), 1)
     with pytest.raises(ValueError, match="step must be positive"):
         wb.methods.CMA(0.0)
+    with pytest.raises(ValueError, match="max_norm must be positive, or None for no clipping, got 0"):
+        wb.methods.Torch(lr=0.1, max_norm=0.0)
     for refused in (wb.methods.MultiStart, wb.methods.BatchedStarts):
         with pytest.raises(ValueError, match=f"{refused.__name__}: seed must be at least 0, got -1"):
             refused(wb.methods.Torch(lr=0.1), 2, seed=-1)

@@ -178,6 +178,10 @@ def touched_points() -> wb.Simulation:
     return wb.Simulation(scene, wb.Articulated(), 1e-3)
 
 
+def finer(sim: wb.Simulation) -> wb.Simulation:
+    return wb.Simulation(sim.scene, wb.MassSpring(0.05), 2e-3)
+
+
 @pytest.mark.parametrize(("make", "said"), [
     (lambda sim, x: wb.minimize(lambda: wb.Outcome(3.0), x, methods.Torch()), "the loss of an Outcome must be a tensor"),
     (lambda sim, x: wb.minimize(lambda: wb.Outcome(x.sum(), [x]), x, methods.Torch()), "equality of an Outcome must be"),
@@ -191,6 +195,10 @@ def touched_points() -> wb.Simulation:
     (lambda sim, x: wb.minimize(lambda y: y, x, methods.Torch()), "loss must be a function of no arguments"),
     (lambda sim, x: sim.rollout(None, 2, observe=lambda s: s.position[:, : 1 + int(s.velocity.abs().max() > 0.03)]),
      "observe must return tensors of one shape"),
+    (lambda sim, x: sim.rollout(None, 2, observe=lambda s: s.position.mean()), r"of shape \(1, \.\.\.\), with the worlds"),
+    (lambda sim, x: sim.rollout(None, 2, observe=lambda s: s.position[0]), r"got \(9, 2\); leave the first axis"),
+    (lambda sim, x: sim.rollout(controllers.MLP(finer(sim), observers.Clusters(2)), 2),
+     r"Clusters observes .* a state of another one: its position has shape \(1, 9, 2\) instead of \('worlds', 25, 2\)"),
     (lambda sim, x: sim.rollout(lambda state: None, 1), "controller must be a function of 2 arguments"),
     (lambda sim, x: controllers.MLP(sim, lambda state: 1.0), "observer must return a torch tensor of shape"),
     (lambda sim, x: touched_points(), "a Points at .* alone has no extent and is no solid; use a Sphere"),
@@ -198,6 +206,13 @@ def touched_points() -> wb.Simulation:
 def test_what_functions_return_and_records_hold_is_checked(make, said, known):
     with pytest.raises((ValueError, TypeError), match=said):
         make(known["sim"], torch.ones(2, requires_grad=True))
+
+
+def test_a_simulation_keeps_its_scene_and_solver(known):
+    """Its model would not follow them."""
+    for name in ("scene", "solver", "model", "dt"):
+        with pytest.raises(AttributeError, match=f"'{name}' of 'Simulation' object has no setter"):
+            setattr(known["sim"], name, None)
 
 
 def test_a_state_of_another_simulation_is_refused(known, tmp_path):

@@ -76,6 +76,10 @@ BODIES = {
         lambda: Contact("a", "b", 1e6, restitution=0.5),
         r"restitution 0.5 needs a damping above 0 \[Pa s/m\^2\], .*; 1e\+08 suits",
     ),
+    "without effect": (
+        lambda: Contact("a", "b", 1e8, 1e4, restitution=0.5),
+        r"'a on b': restitution 0.5 needs a damping of at least 6e\+06 \[Pa s/m\^2\], got 1e\+04, .* above 6e\+03 m/s have it; 1e\+10 suits",
+    ),
     "stiffness": (lambda: Contact("a", "b", -1e6), "stiffness must be a positive number"),
     "torque": (lambda: Torque("m", "j", 0.0), "max_torque must be a positive number"),
     "servo": (lambda: Servo("m", "j", 1.0, reach=-1.0), "reach must not be negative"),
@@ -230,6 +234,24 @@ def test_a_body_that_falls_through_an_obstacle_gets_the_line_that_adds_the_law()
         Simulation(Scene(pair, obstacles=[ground], joints=[arm]), Articulated())
 
 
+def test_a_body_that_sinks_into_an_obstacle_under_its_weight_is_named():
+    """By more than its own size. It does sink; a body on a joint, or without gravity, may not."""
+    ball = RigidBody("ball", Sphere((0, 0, 0), 0.05), position=(0, 0, 0.05), points=1)
+    law, parts = Contact("ball", "floor", 1e4, 1e4), {"obstacles": [floor(0.0)]}
+    weak = Scene([ball], contacts=[law], **parts)
+    said = r"'ball on floor': 'ball' sinks 1 m into 'floor' .* its size of 0\.1 m, .*; give at least 1e\+07"
+    with pytest.warns(UserWarning, match=said):
+        sim = Simulation(weak, Articulated(), 5e-3)
+    assert sim.rollout(None, 400).final.q[0, 2] < -0.5
+    held = [Joint("rail", "prismatic", None, "ball", axis=(0, 0, 1), stiffness=100.0)]
+    for scene in (
+        dataclasses.replace(weak, contacts=[dataclasses.replace(law, stiffness=1e7)]),
+        dataclasses.replace(weak, joints=held),
+        dataclasses.replace(weak, gravity=(0, 0, 0)),
+    ):
+        Simulation(scene, Articulated(), 1e-4)  # a warning is an error in tests
+
+
 def test_a_loose_body_that_falls_through_a_rigid_body_gets_the_line_that_adds_the_law():
     """The body below is fixed, or rests on a floor under a law; named by a law, thrown, or falling as well: no word."""
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.05), position=(0, 0, 0.5))
@@ -259,7 +281,7 @@ def test_a_body_that_may_not_fall_gets_no_warning():
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), position=(0, 0, 0.5))
     foot = dataclasses.replace(ball, name="foot", position=(1, 0, 0.4), points=1)
     arm = Joint("arm", "revolute", "ball", "foot", axis=(0, 1, 0))
-    law, ground = Contact("foot", "floor", 1e3), floor(0.0)
+    law, ground = Contact("foot", "floor", 1e6), floor(0.0)
     for scene in (
         Scene([ball], obstacles=[ground], joints=[Joint("hinge", "revolute", None, "ball", axis=(0, 1, 0))]),
         Scene([ball, foot], obstacles=[ground], joints=[arm], contacts=[law]),
@@ -267,3 +289,24 @@ def test_a_body_that_may_not_fall_gets_no_warning():
         Scene([ball], obstacles=[Obstacle(Box((1, 1, 0), (2, 2, 0.1)), name="aside")]),
     ):
         Simulation(scene, Articulated(), 1e-4)  # a warning is an error in tests
+
+
+def test_moments_and_rotations_that_are_impossible_are_refused_as_parameters_and_in_states():
+    """As they are in scenes: negative moments, one above the other two together, quaternions of no length."""
+    sim = Simulation(Scene([RigidBody("top", Sphere((0, 0, 0), 0.1))]), Articulated(), 1e-3)
+    J = sim.parameter("inertia")
+    for moments in (-J, J + torch.diag(torch.tensor([0.0, 0.0, 2.0 * J[0, 0, 0, 0]]))):
+        with pytest.raises(ValueError, match="'inertia' must be moments of inertia, none negative or above the other"):
+            sim.rollout(None, 1, inertia=moments)
+    for name in ("joint_rotation", "body_rotation"):
+        with pytest.raises(
+            ValueError, match=rf"{name!r} must be a quaternion of a length above 0, got .* at index \[0, 0"
+        ):
+            sim.rollout(None, 1, **{name: torch.zeros(4)})
+    with pytest.raises(
+        ValueError, match=r"quaternion .* of Joint 'top' has the length 0 in world 0, .* \(0, 0, 0, 1\)"
+    ):
+        sim.state(q=torch.zeros(7))
+    with pytest.raises(ValueError, match="'inertia' must be in"):
+        sim.rollout(None, 1, inertia=float("nan") * J)
+    sim.rollout(None, 1, inertia=2.0 * J, joint_rotation=torch.tensor([0.0, 0.0, 0.0, 3.0]))

@@ -152,6 +152,10 @@ ROLLING = ball(points=20)
             lambda: simulation([ball(), OTHER], matter=wb.MassSpring, contacts=[wb.Contact("other", "jelly", 1e6)]),
             r"leave it out \(soft bodies touch under MassSpring\(collision=\.\.\.\), without friction\) or use Proj",
         ),
+        (
+            lambda: wb.Simulation(wb.Scene([ball()]), wb.Coupled(wb.MPM(0.02)), 1e-3),
+            "Coupled simulates matter by MPM beside rigid bodies and takes no scenes without soft bodies: use ProjectiveDyn",
+        ),
         (lambda: simulation([ball(), CLOTH]), "Coupled .* takes no sheets: use ProjectiveDynamics"),
         (
             lambda: wb.Scene([wb.SoftBody("flat", S.Box((0, 0), (0.1, 0.1)), wb.Material(1e4)), ball()]),

@@ -6,6 +6,7 @@ from cases import SOLVERS, busy, least
 from test_checkpoints import INTERVALS, SCHEDULES, SUBSTEPS
 
 from warpbots.optimize import hessian_product
+from warpbots.scene import Box, Material, SceneError, SoftBody
 from warpbots.simulation import Simulation
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # what torch.func imports
@@ -148,3 +149,15 @@ def test_a_hessian_from_noisy_gradients_is_symmetric():
 def test_a_step_that_is_not_positive_is_refused(numbers):
     with pytest.raises(ValueError, match="hessian_product: step and noise must be positive or None, got"):
         hessian_product(lambda y: y.sum(), torch.ones(2), torch.ones(2), **numbers)
+
+
+def test_a_scene_of_a_tensor_with_a_gradient_is_refused():
+    """A scene has numbers, so that the gradient would be lost without a word; a tensor without one is a number."""
+    E, v = torch.tensor(1e5, requires_grad=True), torch.zeros(2, requires_grad=True)
+    with pytest.raises(
+        SceneError, match=r"youngs_modulus is a number and would lose the gradient .* the tensor to the rollout"
+    ):
+        Material(E)
+    with pytest.raises(SceneError, match=r"velocity\[0\] is a number and would lose the gradient"):
+        SoftBody("body", Box((0, 0), (1, 1)), Material(1e5), velocity=v)
+    assert Material(E.detach()) == Material(1e5)

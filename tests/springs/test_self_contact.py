@@ -1,5 +1,6 @@
 """Masses that keep their distance: two of them exactly, two bodies, one body that is pressed together, and gradients."""
 
+import dataclasses
 import warnings
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 from cases import DIMENSIONS, to_numpy
 
-from warpbots.scene import Box, Material, Scene, SoftBody
+from warpbots.scene import Box, Constraint, Material, Obstacle, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MassSpring
 from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses
@@ -23,6 +24,45 @@ def two_blocks(dim: int, speed: float = 0.3) -> Scene:
     lower = np.array([0.13, *(0.012,) * (dim - 1)])
     right = SoftBody("right", Box(lower, lower + 0.1), MATTER, velocity=(-speed, *(0.0,) * (dim - 1)))
     return Scene([left, right], gravity=(0.0,) * dim)
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
+def test_a_body_that_falls_through_another_one_is_named(dim):
+    """Without contact between masses. Held, aside, thrown, or under a shelf: no word, because it may not fall so."""
+    low, high = ((0.0,) * dim, (0.1,) * dim), ((0.0,) * (dim - 1) + (0.2,), (0.1,) * (dim - 1) + (0.3,))
+    mat, block = (SoftBody(n, Box(*c), MATTER, {n: Box(*c)}) for n, c in (("mat", low), ("block", high)))
+    solver, ground = MassSpring(0.05), floor(dim=dim)
+    with pytest.warns(UserWarning, match=r"'block' falls through SoftBody 'mat', .* use MassSpring\(collision=1\.0\)"):
+        Simulation(Scene([block, mat], obstacles=[ground]), solver)
+    Simulation(Scene([block, mat], obstacles=[ground]), dataclasses.replace(solver, collision=1.0))
+    aside = dataclasses.replace(block, shape=Box(*(np.add(c, (0.3,) + (0.0,) * (dim - 1)) for c in high)), regions=None)
+    shelf = Obstacle(Box((0.0,) * (dim - 1) + (0.11,), (0.1,) * (dim - 1) + (0.19,)), name="shelf")
+    thrown = dataclasses.replace(block, velocity=(1.0,) + (0.0,) * (dim - 1))
+    for scene in (
+        Scene([block, mat], constraints=[Constraint("block")]),
+        Scene([aside, mat]),
+        Scene([thrown, mat]),
+        Scene([block, mat], gravity=(0.0,) * dim),
+        Scene([block, mat], obstacles=[shelf]),
+    ):
+        Simulation(scene, MassSpring(0.025))  # a warning is an error in tests
+
+
+@pytest.mark.parametrize("dim", DIMENSIONS)
+def test_a_body_that_sinks_into_a_weak_surface_is_named(dim):
+    """By more than its own size. It does sink; held, above nothing, or on a stiffer surface: no word."""
+    box = Box((0.0,) * dim, (0.1,) * dim)
+    block, solver = SoftBody("block", box, MATTER, {"all": box}), MassSpring(0.05, contact_stiffness=1e3)
+    weak = Scene([block], obstacles=[floor(dim=dim)])
+    said = (
+        r"'block' sinks .* m into Obstacle 'floor' by its weight, .* size of 0\.1 m: use MassSpring\(contact_stiffness"
+    )
+    with pytest.warns(UserWarning, match=said):
+        sim = Simulation(weak, solver, 1e-2)
+    assert to_numpy(sim.rollout(None, 50).final.position)[0, :, -1].max() < -0.1
+    Simulation(weak, dataclasses.replace(solver, contact_stiffness=1e6))
+    Simulation(dataclasses.replace(weak, obstacles=[]), solver)
+    Simulation(dataclasses.replace(weak, constraints=[Constraint("all")]), solver)  # a warning is an error in tests
 
 
 @pytest.mark.parametrize("dim", DIMENSIONS)

@@ -3,17 +3,19 @@
 import dataclasses
 import hashlib
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
 import warp.examples
+from cases import to_numpy
 from pxr import Sdf, Usd, UsdGeom
 from usd_cases import ROUND, SOLIDS, Trajectory, findings, full_scene, names, octahedron, simple_scene, write_text
 
 from warpbots import usd
-from warpbots.scene import Material, Scene, SoftBody, Truss
+from warpbots.scene import Box, Cable, Constraint, Material, RigidBody, Scene, SoftBody, Sphere, Truss
 from warpbots.simulation import Simulation
-from warpbots.solvers import MassSpring
+from warpbots.solvers import Articulated, MassSpring
 
 
 def lifted(array, dim):
@@ -93,6 +95,33 @@ def test_springs_are_curves_that_follow_their_masses(tmp_path):
         assert not findings(tmp_path / "run.usda")
     with pytest.raises(ValueError, match="springs=True needs a trajectory of MassSpring"):
         usd.write(tmp_path / "run.usda", Trajectory(simple_scene()), springs=True)
+
+
+def test_cables_follow_the_matter_and_are_read_at_rest(tmp_path):
+    """Their curves go through the masses at the waypoints, as in pictures."""
+    body = SoftBody("arm", Box((0, 0, 0), (0.2, 0.1, 0.1)), Material(1e5, 0.25), {"root": Box((0, 0, 0), (1e-6, 1, 1))})
+    cable = Cable("cable", [(0.001, 0.0, 0.1), (0.1, 0.001, 0.1), (0.2, 0.0, 0.099)], 100.0)
+    scene = Scene([body], [cable], constraints=[Constraint("root")])
+    sim = Simulation(scene, MassSpring(0.05), 5e-3, substeps=None)
+    motion = sim.rollout([[1.0]] * 10, 10)
+    usd.write(tmp_path / "pull.usda", motion)
+    assert usd.read(tmp_path / "pull.usda") == scene
+    stage = Usd.Stage.Open(str(tmp_path / "pull.usda"))
+    curve = UsdGeom.BasisCurves(stage.GetPrimAtPath("/World/Actuators/cable"))
+    places = np.asarray(curve.GetPointsAttr().Get(0.05 * 60.0))
+    start, end = (to_numpy(s.position)[0] for s in (sim.state(), motion.final))
+    nearest = [np.linalg.norm(start - p, axis=1).argmin() for p in cable.waypoints]
+    np.testing.assert_allclose(places, end[nearest], atol=1e-7)
+    assert np.abs(end - start)[nearest].max() > 1e-3
+
+
+def test_a_motion_of_a_rigid_body_is_read_without_a_warning(tmp_path):
+    """Its file makes the body kinematic, which is not a part of the scene."""
+    scene = Scene([RigidBody("ball", Sphere((0, 0, 0), 0.1))])
+    usd.write(tmp_path / "fall.usda", Simulation(scene, Articulated(), 0.01).rollout(None, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert usd.read(tmp_path / "fall.usda") == scene
 
 
 def test_broken_springs_have_no_width(tmp_path):

@@ -12,9 +12,9 @@ import pytest
 from browser import chromium
 from view_cases import GREEN, RED
 
+from warpbots.quantities import cable_routes
 from warpbots.view import save_html
 from warpbots.view.browser.motion_data import motion_data
-from warpbots.view.cable_routes import cable_routes
 from warpbots.view.flat_matter import OUTLINE
 from warpbots.view.html_page import cell_player
 from warpbots.view.k3d_plot import moments

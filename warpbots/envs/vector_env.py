@@ -32,7 +32,7 @@ class SimulationVectorEnv(VectorEnv):
     are torch tensors on the device of the simulation, without copies. An episode ends by termination if the condition
     of the `Episode` holds or if the world is lost, and by truncation after its number of steps, never by both. A lost
     world keeps its last state, for which reward and observation are computed, a `LostWorldWarning` says why, and
-    ``infos["lost"]`` marks it. A solver whose states have no field ``lost`` (MPM, for one) cannot stop single worlds:
+    ``infos["lost"]`` marks it. A solver of your own whose states have no field ``lost`` cannot stop single worlds:
     all its worlds end together.
 
     ``infos`` has ``age``, the time since the start of the episode [s], ``lost``, and ``reward_terms`` by name, each

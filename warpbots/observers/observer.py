@@ -106,9 +106,23 @@ class BoundObserver:
             simulation: The simulation that is observed.
         """
         self._parts, self._observe = (observer, simulation), observer.bind(simulation)
+        self._shapes = {name: field.shape[1:] for name, field in vars(simulation.state()).items()}
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
-        """The observation of `state`, shape (worlds, features)."""
+        """The observation of `state`, shape (worlds, features).
+
+        Raises:
+            ValueError: The fields of the state have other shapes than those of the simulation, whatever the number of
+                worlds is.
+        """
+        for name, shape in self._shapes.items():
+            if (field := getattr(state, name, None)) is not None and field.shape[1:] != shape:
+                observer, simulation = self._parts
+                raise ValueError(
+                    f"{type(observer).__name__} observes the simulation of {simulation.scene.name!r} that it was made "
+                    f"with, and got a state of another one: its {name} has shape {tuple(field.shape)} instead of "
+                    f"{('worlds', *shape)}; make the observer, or its controller, with the simulation that runs"
+                )
         return self._observe(state, **parameters)
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:

@@ -11,6 +11,9 @@ __all__ = ["IMPACTS", "Contact", "contacts_between"]
 IMPACTS = ("compliant", "instant")
 """Kinds of impact: an impact that takes time while the contact yields, or an impact that takes no time."""
 
+_FASTEST = 10.0
+"""Largest speed s of `Contact` that a law with a coefficient of restitution may have [m/s]."""
+
 
 @record
 class Contact:
@@ -59,7 +62,7 @@ class Contact:
         solid: Name of the body, surface or obstacle that has the solid.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
-        friction: Coulomb coefficient [1].
+        friction: Coulomb coefficient [1]; it replaces the friction of the bodies and of the obstacle, even if it is 0.
         viscosity: Shear stress per sliding speed while sticking [Pa s/m]; a larger viscosity reduces creep.
         name: Name of the law, unique in the scene; None for ``"<points> on <solid>"``.
         restitution: Coefficient of restitution, the speed after a bounce divided by the speed before [1]; None if only
@@ -68,7 +71,7 @@ class Contact:
             jump of the velocities, which needs a `restitution`.
 
     Raises:
-        SceneError: A value is out of range.
+        SceneError: A value is out of range, or a coefficient of restitution has no effect below s = 10 m/s.
     """
 
     points: str
@@ -115,6 +118,13 @@ class Contact:
             raise SceneError(
                 f"Contact {self.name!r}: restitution {e:g} needs a damping above 0 [Pa s/m^2], which dissipates the "
                 f"energy; {100.0 * self.stiffness:.3g} suits bounces from 0.1 m/s on"
+            )
+        slow = (1.0 - e**2) / (1.0 + e**2) * self.stiffness  # times 1 / damping: the speed s of the docstring
+        if self.impact == "compliant" and slow > _FASTEST * self.damping:
+            raise SceneError(
+                f"Contact {self.name!r}: restitution {e:g} needs a damping of at least {slow / _FASTEST:.3g} "
+                f"[Pa s/m^2], got {self.damping:.3g}, with which only impacts far above {slow / self.damping:.3g} m/s "
+                f"have it; {100.0 * self.stiffness:.3g} suits bounces from 0.1 m/s on"
             )
         assign(self, restitution=e)
 

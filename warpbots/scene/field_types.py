@@ -89,7 +89,8 @@ def fitted(value: Any, kind: Any, what: str) -> Any:
         what: Name of the value in messages.
 
     Raises:
-        ValueError: `value` has another type, or contains a number that is not finite.
+        ValueError: `value` has another type, contains a number that is not finite, or is a tensor that would lose its
+            gradient.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if origin in _UNIONS:
@@ -231,6 +232,11 @@ def _any_of(value: Any, kind: Any, what: str) -> Any:
 
 
 def _number(value: Any, kind: Any, what: str) -> float | int:
+    if getattr(value, "requires_grad", False):
+        raise ValueError(
+            f"{what} is a number and would lose the gradient of the tensor {shown(value)}; give its .item() here, and "
+            "the tensor to the rollout, as a parameter or in the state at its start"
+        )
     number = value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
     if not isinstance(number, numbers.Real) or isinstance(number, bool):
         raise _misfit(value, kind, what)

@@ -171,15 +171,44 @@ def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | N
     if not bad.any():
         return None
     at = [int(i) for i in torch.nonzero(bad)[0]]
+    if not _out_of_range(spec, values)[tuple(at)]:
+        entry = values[tuple(at[:2])].tolist()
+        return f"parameter {name!r} must be {_WHOLE[spec.entry][1]}, got {entry} at index {at[:2]}"
     left, value = "[" if spec.inclusive else "(", values[tuple(at)].item()
     span = f"{left}{spec.lower:g}, {spec.upper:g}) {spec.unit}"
     return f"parameter {name!r} must be in {span}, got {value:g} at index {at}"
 
 
 def _outside(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
+    """A mask that is true for `values` outside the range of a parameter, and for all of an impossible entry."""
+    outside = _out_of_range(spec, values)
+    if spec.entry not in _WHOLE:
+        return outside
+    wrong = _WHOLE[spec.entry][0](torch.where(outside, 1.0, values.detach()))
+    return outside | wrong.reshape(wrong.shape + (1,) * (values.dim() - wrong.dim()))
+
+
+def _out_of_range(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
     """A mask that is true for `values` outside the range of a parameter, or not finite."""
     low = (values < spec.lower) if spec.inclusive else (values <= spec.lower)
     return low | (values >= spec.upper) | ~torch.isfinite(values)
+
+
+def _impossible_moments(inertia: torch.Tensor) -> torch.Tensor:
+    """Whether the symmetric part of each matrix has a negative moment, or one above the other two together."""
+    moments = torch.linalg.eigvalsh((inertia + inertia.mT) / 2.0)
+    largest = moments[..., 2]
+    return (moments[..., 0] < -_SLACK * largest.abs()) | (largest > (1.0 + _SLACK) * moments[..., :2].sum(-1))
+
+
+_SLACK = 1e-3
+"""Relative excess of a moment of inertia that is allowed, so that flat bodies have derivatives by differences [1]."""
+
+_WHOLE: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
+    "quaternion": (lambda q: (q == 0.0).all(-1), "a quaternion of a length above 0"),
+    "inertia": (_impossible_moments, "moments of inertia, none negative or above the other two together"),
+}
+"""What makes an entry impossible as a whole, and words for what it must be, by `Parameter.entry`."""
 
 
 def _version(tensor: torch.Tensor) -> float:

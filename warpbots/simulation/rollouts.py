@@ -81,7 +81,7 @@ def roll_out(
                     watch.note(marks, functools.partial(solver.diagnosis.refuse, given, first + i, outputs, losses))
                     state = type(state)(**outputs)
                     if observe is not None:
-                        observations.append(_observed(observe(state), observations))
+                        observations.append(_observed(observe(state), observations, model.worlds))
     return Trajectory(
         simulation=simulation,
         start=start.mapped(lambda field: field.detach().clone()),
@@ -93,10 +93,15 @@ def roll_out(
     )
 
 
-def _observed(value: Any, before: list[torch.Tensor]) -> torch.Tensor:
-    """The result of `observe`, checked to be a tensor of the shape of the first result."""
+def _observed(value: Any, before: list[torch.Tensor], worlds: int) -> torch.Tensor:
+    """The result of `observe`, checked to be a tensor with a row for each world, of the shape of the first result."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"rollout: observe must return a torch tensor of shape (worlds, ...), got {shown(value)}")
+    if value.shape[:1] != (worlds,):
+        raise ValueError(
+            f"rollout: observe must return a tensor of shape ({worlds}, ...), with the worlds first, got "
+            f"{tuple(value.shape)}; leave the first axis of the state out of means and indices"
+        )
     if before and value.shape != before[0].shape:
         raise ValueError(
             f"rollout: observe must return tensors of one shape, got {tuple(before[0].shape)} and then "

@@ -117,8 +117,8 @@ class Simulation(Generic[TensorState_co]):
                 its stability bound, or matter is so far from the origin that rounding of positions is too coarse.
             SceneError: The solver cannot simulate the scene.
         """
-        self.scene = fitted(scene, Scene, "Simulation: scene")
-        if not self.scene.bodies:
+        self._scene = scene = fitted(scene, Scene, "Simulation: scene")
+        if not scene.bodies:
             raise SceneError(
                 f"Scene {scene.name!r}: it has no body to simulate, only obstacles ({len(scene.obstacles)}); put them "
                 f"around bodies: dataclasses.replace(robot, obstacles=scene.obstacles), or "
@@ -126,7 +126,7 @@ class Simulation(Generic[TensorState_co]):
             )
         if not isinstance(solver, Solver) or isinstance(solver, type):
             raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
-        self.solver = solver.sized(self.scene) if isinstance(solver, ChoosesCellSize) else solver
+        self._solver = solver.sized(scene) if isinstance(solver, ChoosesCellSize) else solver
         dt, substeps = fitted(dt, float | None, "Simulation: dt"), fitted(substeps, int | None, "Simulation: substeps")
         if (dt is not None and not dt > 0.0) or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
             raise ValueError(
@@ -152,6 +152,16 @@ class Simulation(Generic[TensorState_co]):
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
             say(choice(self))
+
+    @property
+    def scene(self) -> Scene:
+        """The scene."""
+        return self._scene
+
+    @property
+    def solver(self) -> Solver[torch.Tensor, TensorState_co]:
+        """The solver, with the cell size that was chosen."""
+        return self._solver
 
     @property
     def model(self) -> Model:

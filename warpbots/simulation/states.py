@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from warpbots.gradients import Tensors, at_turn, tensor_of
-from warpbots.scene import Scene
+from warpbots.scene import JOINTS, Scene
 from warpbots.scene.field_types import shown, with_article
 from warpbots.simulation.input_validation import Inputs
 from warpbots.simulation.stability_bound import ControlInterval
@@ -23,6 +23,18 @@ __all__ = ["States", "fields_of"]
 def fields_of(state: Any) -> Tensors:
     """The fields of a state or of measurements, by name."""
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
+
+
+def _refuse_no_rotation(robot: Any, q: torch.Tensor) -> None:
+    """Raise if the quaternion of a ball or of a free joint has no length, and so is no rotation."""
+    for joint in robot.joints:
+        if JOINTS[joint.kind].ball:
+            none = (q[:, robot.coordinates[joint.name]][:, -4:] == 0.0).all(-1)
+            if none.any():
+                raise ValueError(
+                    f"state field 'q': the quaternion (x, y, z, w) of Joint {joint.name!r} has the length 0 in world "
+                    f"{int(none.nonzero()[0])}, and must have one above 0; no rotation is (0, 0, 0, 1)"
+                )
 
 
 class States:
@@ -69,6 +81,8 @@ class States:
                 raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
             if name == "position" and model.matter is not None:
                 self._refuse_far(fitted.detach().cpu().numpy())
+            if name == "q":
+                _refuse_no_rotation(model.robot, fitted)
         return type(arrays)(**state)
 
     def own(self, state: Any, what: str) -> Any:

@@ -12,6 +12,7 @@ from warpbots.numerics import precision, real_numpy
 from warpbots.scene import Material, Scene, SceneError, Servo, SoftBody, Torque, bars_of, sheets_of
 from warpbots.scene.field_types import fitted
 from warpbots.scene.memory_limit import refuse_excess
+from warpbots.scene.motion_checks import moves
 from warpbots.solvers.law_constants import refuse_constants
 from warpbots.solvers.obstacle_poses import obstacle_poses
 from warpbots.solvers.scene_parts import moving_constraints, moving_obstacles, remedy
@@ -32,6 +33,7 @@ __all__ = [
     "refuse_sheets",
     "refuse_states_without_gradient",
     "refuse_worlds",
+    "warn_of_sunken",
 ]
 
 OVERFLOW = "the loss or its weights overflow, or the motion diverges: simulate fewer steps, or halve dt"
@@ -82,7 +84,7 @@ _PER_EDGE, _MOST = 12, 0.5
 def refuse_embedded(scene: Scene) -> None:
     """Raise if most of an obstacle is inside soft bodies at the start, which cannot leave it.
 
-    Obstacles that stick may be inside matter: they hold it. Matter that starts partly in an obstacle is pushed out.
+    Obstacles that stick may be inside matter: they hold it. `warn_of_sunken` examines matter inside obstacles.
 
     Args:
         scene: The scene.
@@ -107,6 +109,33 @@ def refuse_embedded(scene: Scene) -> None:
                     f"{body.name!r}, around {points[inside].mean(axis=0).round(4).tolist()} m; move the body or the "
                     f"obstacle apart, or use condition='sticky' to hold this matter"
                 )
+
+
+def warn_of_sunken(scene: Scene, body: np.ndarray, position: np.ndarray, spacing: float) -> None:
+    """Warn of a soft body that starts deeper than a cell in an obstacle that stays, from which nothing moves it out.
+
+    Rigid contact of the explicit solvers ends an approach and does not correct positions. Obstacles that stick hold the
+    matter in them, and constraints the matter of their bodies.
+
+    Args:
+        scene: The scene.
+        body: Index of the body of each point of matter, shape (n,).
+        position: Positions of the matter at the start [m], shape (n, dim).
+        spacing: Distance between neighbouring points of matter, or size of a cell [m].
+    """
+    held = {c.region for c in scene.constraints}
+    free = np.array([not held & b.regions.keys() for b in scene.soft], dtype=bool)
+    for obstacle in scene.obstacles:
+        if obstacle.condition != "sticky" and not moves(obstacle, scene.actuators):
+            depth = np.where(free[body], -signed_distance(obstacle.shape, position), 0.0)
+            i = int(depth.argmax())
+            if depth[i] > spacing:
+                warn_user(
+                    f"SoftBody {scene.soft[body[i]].name!r} starts {depth[i]:.3g} m deep in Obstacle "
+                    f"{obstacle.name!r}, and contact does not push it out: move the body or the obstacle apart, or use "
+                    "condition='sticky' to hold this matter"
+                )
+                return
 
 
 def refuse_rigid(solver: str, scene: Scene) -> None:

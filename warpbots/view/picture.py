@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from warpbots.contact import signed_distance
+from warpbots.quantities import cable_routes
 from warpbots.scene import Scene, Shape, dimension
 from warpbots.scene.field_types import checked
 from warpbots.scene.motion_checks import changes_place
 from warpbots.surfaces.clipped import surface
 from warpbots.surfaces.ground_height import floor_height, is_floor
 from warpbots.surfaces.skin import Skin, loose, skins_of
-from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
 from warpbots.view.drawables import NO_PARTICLES
 from warpbots.view.figure_layout import axes_layout, refuse_no_axes, width_for

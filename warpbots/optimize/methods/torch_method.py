@@ -54,6 +54,8 @@ class Torch:
             smoothing: Perturbations of the unknowns over which the loss is averaged; None for no perturbations.
             options: Options of `optimizer`, such as ``lr=1e-2``.
         """
+        if max_norm is not None and max_norm <= 0.0:
+            raise ValueError(f"Torch: max_norm must be positive, or None for no clipping, got {max_norm:g}")
         self._optimizer, self._project, self._scheduler = optimizer, project, scheduler
         self._options = {n: value.item() if isinstance(value, np.generic) else value for n, value in options.items()}
         self._max_norm, self._constraints, self._smoothing = max_norm, constraints, smoothing

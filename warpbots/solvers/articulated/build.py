@@ -30,7 +30,7 @@ from warpbots.solvers.scene_support import refuse_copies
 
 __all__ = ["build"]
 
-_ENTRIES = {"scalar": scalar, "vector": vec3, "matrix": mat33, "quaternion": quat}
+_ENTRIES = {"scalar": scalar, "vector": vec3, "inertia": mat33, "quaternion": quat}
 """Warp types by `Parameter.entry`."""
 
 

@@ -9,7 +9,7 @@ from warpbots.scene import Obstacle, RigidBody, Scene, Servo, SoftBody, Torque
 from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers.scene_parts import immovable, is_in
 
-__all__ = ["missing_law"]
+__all__ = ["floating", "landing", "missing_law"]
 
 Solid = Obstacle | SoftBody | RigidBody
 """What a body can land on."""
@@ -45,9 +45,9 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = (), held: tuple[Sof
     if not np.any(scene.gravity):
         return None
     obstacles = [o for o in scene.obstacles if not changes_place(o, scene.actuators)]
-    trees = [(tree, _bound(tree, matter)) for tree in _floating(scene)]
-    floating = [tree for tree, bound in trees if not bound]
-    falls = _through_obstacles(scene, floating, matter, obstacles) | _through_bodies(scene, floating, matter, obstacles)
+    trees = [(tree, _bound(tree, matter)) for tree in floating(scene)]
+    bare = [tree for tree, bound in trees if not bound]
+    falls = _through_obstacles(scene, bare, matter, obstacles) | _through_bodies(scene, bare, matter, obstacles)
     loose = [body for tree, _ in trees for body in tree]
     held = (*held, *_bound([body for body in scene.rigid if body not in loose], matter))
     for tree, bound in trees:
@@ -66,30 +66,34 @@ def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = (), held: tuple[Sof
 
 
 def _through_obstacles(
-    scene: Scene, floating: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
+    scene: Scene, trees: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
 ) -> Falls:
     """Bodies of trees that nothing holds above an obstacle."""
     falls: Falls = {}
-    for tree in floating:
+    for tree in trees:
         if not _touches(scene, tree):
-            landed = [(*_landing(scene, body, [*matter, *obstacles]), body) for body in tree if body.shape is not None]
+            landed = [
+                (*landing(scene, _middle(scene, body), [*matter, *obstacles]), body)
+                for body in tree
+                if body.shape is not None
+            ]
             if all(solid is None or isinstance(solid, Obstacle) for _, solid, _ in landed):
                 falls |= {body.name: (way, body, solid) for way, solid, body in landed if solid is not None}
     return falls
 
 
 def _through_bodies(
-    scene: Scene, floating: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
+    scene: Scene, trees: list[list[RigidBody]], matter: tuple[SoftBody, ...], obstacles: list[Obstacle]
 ) -> Falls:
     """Loose bodies above a rigid body that is fixed, or loose and at rest, and that no law names with them."""
-    loose = [tree[0] for tree in floating if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
+    loose = [tree[0] for tree in trees if len(tree) == 1 and _starts_at_rest(scene, tree[0])]
     fixed = [b for b, still in zip(scene.rigid, immovable(scene), strict=True) if still and b.shape is not None]
     solids, falls = [*loose, *fixed], Falls()
     for body, under in zip(loose, _are_under(scene, solids, loose), strict=True):
         below = [int(k) for k in np.flatnonzero(under) if solids[k] is not body]
         resting = [solids[k] for k in below if k >= len(loose) or _rests(scene, solids[k], matter)]
         if resting:
-            way, solid = _landing(scene, body, [*matter, *obstacles, *resting])
+            way, solid = landing(scene, _middle(scene, body), [*matter, *obstacles, *resting])
             if isinstance(solid, RigidBody) and not _names_both(scene, body, solid):
                 falls[body.name] = way, body, solid
     return falls
@@ -124,7 +128,7 @@ def _feet(
     matter = max(lowest(soft.shape.bounds) for soft in bound)
     for body in tree:
         if body.shape is not None and lowest(body.bounds) > matter + _SINKS * np.ptp(body.bounds, axis=0).max():
-            way, solid = _landing(scene, body, [*others, *obstacles])
+            way, solid = landing(scene, _middle(scene, body), [*others, *obstacles])
             if isinstance(solid, Obstacle):
                 falls[body.name] = way, body, solid
     return falls
@@ -138,7 +142,7 @@ def _starts_at_rest(scene: Scene, body: RigidBody) -> bool:
 
 def _rests(scene: Scene, body: RigidBody, matter: tuple[SoftBody, ...]) -> bool:
     """Whether a loose body comes to rest on matter, or on what a law makes it touch."""
-    return _touches(scene, [body]) or isinstance(_landing(scene, body, matter)[1], SoftBody)
+    return _touches(scene, [body]) or isinstance(landing(scene, _middle(scene, body), matter)[1], SoftBody)
 
 
 def _names_both(scene: Scene, first: RigidBody, second: RigidBody) -> bool:
@@ -147,7 +151,7 @@ def _names_both(scene: Scene, first: RigidBody, second: RigidBody) -> bool:
     return any((c.points in a and c.solid in b) or (c.points in b and c.solid in a) for c in scene.laws)
 
 
-def _floating(scene: Scene) -> list[list[RigidBody]]:
+def floating(scene: Scene) -> list[list[RigidBody]]:
     """Bodies that are connected by joints, for each set of them that no joint connects to the world."""
     held = {a.joint for a in scene.actuators if isinstance(a, Servo | Torque)}
     held |= {j.name for j in scene.joints if j.start is not None or np.any(j.stiffness)}
@@ -174,12 +178,11 @@ def _names(bodies: Iterable[RigidBody]) -> set[str]:
     return {name for b in bodies for name in (b.name, b.surface) if name is not None}
 
 
-def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
-    """Length of the fall of the middle of a body [m], and the solid on which it lands; infinity and None without one.
+def landing(scene: Scene, x: np.ndarray, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
+    """Length of the fall of a point [m], and the solid on which it lands; infinity and None without one.
 
-    A body that starts in a solid does not land.
+    A point that starts in a solid does not land.
     """
-    x = np.mean(body.bounds, axis=0)[: scene.dim]
     down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity), 0.0
     for _ in range(_STEPS):
         distances = [_distance(solid, x + way * down) for solid in solids]
@@ -190,6 +193,10 @@ def _landing(scene: Scene, body: RigidBody, solids: Sequence[Solid]) -> tuple[fl
         if way > _FAR:
             break
     return np.inf, None
+
+
+def _middle(scene: Scene, body: RigidBody) -> np.ndarray:
+    return np.mean(body.bounds, axis=0)[: scene.dim]
 
 
 def _distance(solid: Solid, x: np.ndarray) -> float:

@@ -108,7 +108,7 @@ class ArticulatedModel(MotionParameters, ArrayModel):
     mass: wp.array = parameter("kg", NOT_NEGATIVE, "body", "mass")
     center_of_mass: wp.array = parameter("m", ANY, "body", "centre of mass in the body's frame", entry="vector")
     inertia: wp.array = parameter(
-        "kg m^2", ANY, "body", "moments of inertia about it; only the symmetric part counts", entry="matrix",
+        "kg m^2", ANY, "body", "moments of inertia about it; only the symmetric part counts", entry="inertia",
         meaning="moments of inertia about the centre of mass; only the symmetric part counts",
     )  # fmt: skip
     gravity: wp.array = shared(GRAVITY)

@@ -30,6 +30,7 @@ from warpbots.solvers.articulated.step_in_parts import step_in_parts, step_in_pa
 from warpbots.solvers.articulated.step_of_obstacles import StepOfObstacles
 from warpbots.solvers.articulated.thread_team import lanes_of
 from warpbots.solvers.articulated.virtual_power import finish_kernel
+from warpbots.solvers.articulated.weak_contacts import too_weak
 from warpbots.solvers.device_arrays import tiled
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
@@ -164,9 +165,9 @@ class Articulated:
     ) -> str | None:
         """Warning that names the contact that steps of length `dt` resolve worst, and an obstacle that moves too fast.
 
-        It also names a body that falls through an obstacle because there is no law of contact. The result is None if
-        the energy error of this contact is at most a tenth, no obstacle moves by more than half its thickness in a
-        step, and no body falls.
+        It also names a body that falls through an obstacle because there is no law of contact, or sinks into it because
+        the law is too weak. The result is None if the energy error of this contact is at most a tenth, no obstacle
+        moves by more than half its thickness in a step, and no body falls or sinks.
 
         Args:
             model: From `build`.
@@ -176,7 +177,7 @@ class Articulated:
         """
         self._place_obstacles(model, state := self.state(model))
         slow = unresolved(model, state, self.used_integrator, dt)
-        found = slow, too_fast(model, dt), missing_law(model.scene, matter, held)
+        found = slow, too_fast(model, dt), missing_law(model.scene, matter, held), too_weak(model)
         return "; ".join(filter(None, found)) or None
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:

@@ -110,6 +110,11 @@ def _moving_mass(scene: Scene, soft: MPMModel | MassSpringModel, rigid: Articula
 
 
 def _refuse_others(scene: Scene, composition: CoupledMatter, solver: str) -> None:
+    if not scene.soft:
+        raise SceneError(
+            f"Coupled simulates matter by {solver} beside rigid bodies and takes no scenes without soft bodies: "
+            f"{remedy(scene, composition.name)}"
+        )
     soft = {body.name for body in scene.soft}
     if law := next((c for c in scene.laws if {c.points, c.solid} & soft), None):
         others, instead = _without_law(scene, composition, {law.points, law.solid})

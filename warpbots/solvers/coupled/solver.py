@@ -76,7 +76,7 @@ class Coupled:
 
     def sized(self, scene: Scene) -> "Coupled":
         """The solver with the cell size that the solver of the matter chooses for the soft bodies."""
-        return dataclasses.replace(self, matter=self.matter.sized(matter_of(scene)))
+        return dataclasses.replace(self, matter=self.matter.sized(matter_of(scene))) if scene.soft else self
 
     def build(self, scene: Scene, worlds: int = 1, device: wp.DeviceLike = None) -> CoupledModel:
         """Build the models of the soft and of the rigid bodies.

@@ -46,6 +46,7 @@ from warpbots.solvers.mass_spring.lattice import (
     truss_cells,
     voxel_cells,
 )
+from warpbots.solvers.mass_spring.missing_collision import warn_of_falls, warn_of_weak_surfaces
 from warpbots.solvers.mass_spring.model import MassSpringModel
 from warpbots.solvers.mass_spring.motors import motors_of
 from warpbots.solvers.mass_spring.plasticity import fracture_arrays
@@ -65,6 +66,7 @@ from warpbots.solvers.scene_support import (
     refuse_fluid,
     refuse_rigid,
     refuse_sheets,
+    warn_of_sunken,
 )
 from warpbots.solvers.thin_bodies import warn_of_thin_bodies
 from warpbots.user_warning import warn_user
@@ -109,6 +111,8 @@ def build(
     for body, cut in zip(scene.bodies, cells, strict=True):
         if bars_of(body.shape) is None:  # a bar is one spring with its whole volume
             refuse_lost(body, cut.volume.sum(), "cells", "use a smaller MassSpring(spacing=...)")
+    if not contact_stiffness:
+        warn_of_sunken(scene, lattice.body, lattice.position, spacing)
     _refuse_pieces(scene, lattice)
     _warn_poissons_ratio(scene)
     refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))
@@ -127,7 +131,11 @@ def build(
     radius = radii(lattice) if collision else np.zeros(1)
     if collision:
         warn_close(scene, lattice, radius)
+    else:
+        warn_of_falls(scene)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
+    if contact_stiffness:
+        warn_of_weak_surfaces(scene, lattice, area, contact_stiffness)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)

@@ -46,6 +46,7 @@ from warpbots.solvers.scene_support import (
     refuse_materials,
     refuse_rigid,
     refuse_sheets,
+    warn_of_sunken,
 )
 from warpbots.solvers.thin_bodies import warn_of_thin_bodies
 
@@ -79,6 +80,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0)
+    warn_of_sunken(scene, particles.body, particles.position, dx)
     grid = BackgroundGrid.around(*domain_of(scene, particles), dx)
     moving = moving_solids(scene, grid, device)
     per_node = 100.0 + 20.0 * len(scene.constraints) + 60.0 * len(moving)

@@ -1,4 +1,4 @@
-"""Writes the motion of soft bodies as time samples: surfaces as meshes, particles as points, springs as curves.
+"""Writes the motion of soft bodies as time samples: meshes of surfaces, points of particles, curves of springs, cables.
 
 If the nodes of a body are the points of a mesh in the file, the time samples move this mesh, and the default value of
 its points remains the rest shape. Otherwise the surface of the body is a new mesh, and its rest shape is hidden.
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, Vt
 
+from warpbots.quantities import cable_routes
 from warpbots.scene import Scene, SoftBody, bars_of, sheets_of
 from warpbots.solvers.matter import Matter, Surface
 from warpbots.trajectory import Trajectory
@@ -163,8 +164,22 @@ def point_frames(
             if values is not None:
                 for each in parts:
                     values.add(each, part.roughness)
+    moving += [_cable(stage.GetPrimAtPath(path), route, frame) for path, route in _routes(found, scene, matter)]
     for time, now, at in _moments(matter.inelastic, states, content.velocities, values):
         yield time, functools.partial(_write_frame, moving, frame.dim, now, len(body_of), values, at)
+
+
+def _routes(found: Inventory, scene: Scene, matter: Matter) -> list[tuple[Sdf.Path, np.ndarray]]:
+    """Path of the prim of each cable, and the points of matter at its waypoints; an instance expires when it moves."""
+    routes = cable_routes(scene, matter)
+    return [(found.actuators[scene.actuators[c].name].GetPath(), route) for c, route in routes.items()]
+
+
+def _cable(prim: Usd.Prim, route: np.ndarray, frame: StageUnits) -> MovingPoints:
+    """The curve of a cable, which goes through points of matter; the default value of its points stays the route."""
+    path, stage = prim.GetPath(), prim.GetStage()
+    apply(editable(prim), MOTION_API)
+    return MovingPoints(UsdGeom.PointBased(stage.GetPrimAtPath(path)), route, frame)
 
 
 def _hide_rest(prim: Usd.Prim, but: Usd.Prim | None = None) -> None:

@@ -189,12 +189,18 @@ def at_rest(prim: Usd.Prim, name: str) -> Any:
 
     If `prim` shows results of a motion, the value is that without motion, at rest.
     """
-    rest = value_of(prim, name, Usd.TimeCode.Default()) if MOTION_API in schemas(prim) else None
-    return value_of(prim, name) if rest is None else rest
+    mark_read(prim, name)
+    return _resting(prim, name)
+
+
+def _resting(prim: Usd.Prim, name: str) -> Any:
+    attribute = prim.GetAttribute(name)
+    rest = attribute.Get(Usd.TimeCode.Default()) if attribute and MOTION_API in schemas(prim) else None
+    return attribute.Get(START) if attribute and rest is None else rest
 
 
 def _read(prim: Usd.Prim, row: Row, frame: StageUnits) -> Any:
-    return CODECS[row.kind].decode(prim.GetAttribute(row.name).Get(START), row, _conversion(prim, frame))
+    return CODECS[row.kind].decode(_resting(prim, row.name), row, _conversion(prim, frame))
 
 
 def _conversion(prim: Usd.Prim, frame: StageUnits) -> Conversion:

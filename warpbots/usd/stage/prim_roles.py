@@ -40,9 +40,8 @@ def is_moving(prim: Usd.Prim) -> bool:
     """Whether `prim` is a rigid body that is simulated: enabled and not kinematic."""
     if "PhysicsRigidBodyAPI" not in schemas(prim) or not enabled(prim, "physics:rigidBodyEnabled"):
         return False
-    if MOTION_API in schemas(prim):  # kinematic, so that a player shows its motion
-        return True
-    return not (authored(prim, "physics:kinematicEnabled") and value_of(prim, "physics:kinematicEnabled"))
+    kinematic = authored(prim, "physics:kinematicEnabled") and value_of(prim, "physics:kinematicEnabled")
+    return not kinematic or MOTION_API in schemas(prim)  # whose bodies are kinematic, so that a player shows the motion
 
 
 def is_soft(prim: Usd.Prim) -> bool:

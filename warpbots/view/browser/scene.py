@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warpbots.quantities import cable_routes
 from warpbots.scene import Scene
 from warpbots.scene.motion_checks import changes_place
 from warpbots.solvers.matter import Matter
 from warpbots.surfaces.ground_height import floor_height, ground_height
 from warpbots.surfaces.skin import Skin, loose
 from warpbots.surfaces.triangles import creased, vertex_normals
-from warpbots.view.cable_routes import cable_routes
 from warpbots.view.camera import Camera
 from warpbots.view.flat_matter import outline_color
 from warpbots.view.mesh_bodies import creased_mesh, seen_twice
