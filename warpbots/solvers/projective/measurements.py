@@ -67,16 +67,6 @@ class ProjectiveReadings(MatterReadings[Array]):
     volume: Array
     pressure: Array
 
-    def __getattr__(self, name: str) -> Any:
-        """Say how a force is measured that these readings do not have; called for missing attributes only."""
-        own = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name not in _OF_A_STEP:
-            raise AttributeError(own)
-        raise AttributeError(
-            f"{own}: forces of contacts and constraints belong to a step, and are measured only with "
-            "ProjectiveDynamics(contact_interval=...), such as the step of the simulation, and not with steps=False"
-        )
-
     def mapped(self, make: Callable[[Array], Other]) -> "ProjectiveReadings[Other]":
         """A copy with `make` applied to each field."""
         return ProjectiveReadings(*map(make, self.fields()))
@@ -159,12 +149,6 @@ class SkeletalSupportReadings(SupportReadings[Array], SkeletalReadings[Array]):
     def mapped(self, make: Callable[[Array], Other]) -> "SkeletalSupportReadings[Other]":
         """A copy with `make` applied to each field."""
         return SkeletalSupportReadings(*map(make, self.fields()))
-
-
-_OF_A_STEP = {f.name for f in dataclasses.fields(SkeletalSupportReadings)} - {
-    f.name for f in dataclasses.fields(SkeletalReadings)
-}
-"""Names of the readings for which a step is taken."""
 
 
 def readings(model: ProjectiveModel, supports: bool, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:
