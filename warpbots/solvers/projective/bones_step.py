@@ -142,8 +142,8 @@ class Skeleton:
         self._launch(handles_adjoint.hold_kernel, self._handles.bound, [self._handles, residual], [self._bones.pushed])
         self._launch(handles_adjoint.gather_kernel, self._handles.handles, [self._handles, residual], [plain])
         n = self._tree.freedom
-        inputs = [self._handles, self._tree, self._articulated.work, plain]
-        launch(handles_adjoint.tangent_kernel, (self._model.worlds, n, n), inputs, [self._bones.tangent], self._device)
+        inputs, outputs = [self._handles, self._tree, self._articulated.work], [plain, self._bones.tangent]
+        launch(handles_adjoint.tangent_kernel, (self._model.worlds, n, n), inputs, outputs, self._device)
         self.residual(everywhere, a)
         self._launch(handles.join_kernel, None, [self._handles, everywhere, self._scaling], [exchanged])
 

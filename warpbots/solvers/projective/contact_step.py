@@ -270,10 +270,10 @@ class ContactStep:
     def pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
         """Add the contribution of contacts to the residual of the adjoint `z` at the end `u`."""
         self._points.begin(active, self._workspace.seed, self._workspace.residual)
-        self._pull(active, u, z)
+        self._pull(active, u, z, works=True)
 
-    def _pull(self, active: wp.array, u: wp.array, z: wp.array) -> None:
-        inputs = [self._model.pairs, *self._surfaces, active, self._x, u, z]
+    def _pull(self, active: wp.array, u: wp.array, z: wp.array, works: bool) -> None:
+        inputs = [self._model.pairs, *self._surfaces, active, self._x, u, z, int(works)]
         self._all(contact_adjoint.pull_contacts_kernel, inputs, [self._arrays.contacts])
         self._gather(active, self._workspace.residual)
 
@@ -284,8 +284,11 @@ class ContactStep:
         self._solve((contact_lists.adj_list_kernel, few, sticking, many), active, z, [self._workspace.seed], f)
 
     def follow_adjoint(self, u: wp.array, f: wp.array, move: Callable[[wp.array], None]) -> None:
-        """Like `follow`, for the adjoint at the end `u`."""
-        self._again(lambda pressed: self._pull(pressed, u, f), move)
+        """Like `follow`, for the adjoint at the end `u`.
+
+        The work of forces is left to the next iteration: `f` moves bodies as if no contact held them, much too far.
+        """
+        self._again(lambda pressed: self._pull(pressed, u, f, works=False), move)
 
     def measure(self, receivers: Receivers, guides: GuideArrays, u: wp.array) -> None:
         """Write the wrenches on `receivers` at the end `u` of a step, with the forces of held nodes."""

@@ -66,16 +66,21 @@ def tangent_kernel(
     tree: JointTree,
     # work
     work: StepArrays,
-    handle: HandleWork,
     # out
+    handle_out: HandleWork,
     tangent_out: wp.array[scalar],
 ):
-    """Write the transpose of K minus the derivative of the forces of soft bodies; `handle.force` has their moments."""
+    """Write the transposes of K and of K minus the derivative of the forces on bones, whose moments are in `force`.
+
+    Only K preconditions the adjoint: forces that press a loose body from both sides may cancel its inertia.
+    """
     w, j, l = wp.tid()
     n = handles.freedom
     if handles.block_of[j] == handles.block_of[l]:
-        slope = work.jacobian[(w * n + j) * n + l] - tangent_of(handles, tree, work, handle, w, j, l)
-        tangent_out[matrix_at(handles, w, l, j)] = slope
+        slope = work.jacobian[(w * n + j) * n + l]
+        m = matrix_at(handles, w, l, j)
+        handle_out.matrix[m] = slope
+        tangent_out[m] = slope - tangent_of(handles, tree, work, handle_out, w, j, l)
 
 
 @wp.kernel(enable_backward=False)
@@ -90,7 +95,7 @@ def adjoint_residual_kernel(
     # out
     handle_out: HandleWork,
 ):
-    """Write x* - K^T a and K^T, which replace -r and K in the adjoint."""
+    """Write x* - T a, which replaces -r in the adjoint, with the transposed `tangent` T."""
     w, i = wp.tid()
     if active[w] == 0:
         return
@@ -98,9 +103,7 @@ def adjoint_residual_kernel(
     residual = scalar(seed[w * n + i])
     b = handles.block_of[i]
     for j in range(handles.block[b], handles.block[b + 1]):
-        m = matrix_at(handles, w, i, j)
-        slope = scalar(tangent[m])
-        handle_out.matrix[m] = slope
+        slope = tangent[matrix_at(handles, w, i, j)]
         residual -= slope * scalar(z[w * handles.stride + handles.nodes + j][0])
     handle_out.residual[w * n + i] = residual
 

@@ -256,10 +256,11 @@ def pull_contacts_kernel(
     x: wp.array[_vec],
     u: wp.array[NODE],
     z: wp.array[NODE],
+    works: int,
     # out
     contacts_out: ContactArrays,
 ):
-    """Write B_k^T nu plus the derivative of the work of the force in the adjoint `z` for every active contact."""
+    """Write B_k^T nu for every active contact, and add the derivative of the work of its force in `z` if `works`."""
     w, c = wp.tid()
     k = w * topology.contacts + c
     if active[w] == 0 or contacts_out.listed[k] == 0:
@@ -267,7 +268,7 @@ def pull_contacts_kernel(
     j = w * topology.stride + topology.first + c
     nu = at(z, j)
     work = _rows()
-    if c >= topology.solids:
+    if c >= topology.solids and works == 1:
         g = geometry_of(topology, pairs, poses, h, contacts_out, x, u, w, c)
         P = displacements(topology, contacts_out, z, w, k)
         work = pull_back(g, _vec(), ContactAtEnd(), P @ at(u, j))
