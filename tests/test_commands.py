@@ -21,7 +21,7 @@ from warpbots.numerics import precision
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {
-    "chainqueen_arm_length": "float32", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
+    "chainqueen_arm_length": "float32", "chainqueen_bend": "float64", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
     "chainqueen_epochs": "float32", "chainqueen_fracture": "float32", "chainqueen_identification": "float32",
     "chainqueen_laws": "float32", "chainqueen_resolved": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
