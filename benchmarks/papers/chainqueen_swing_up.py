@@ -46,7 +46,7 @@ STEPS, HOLD = sized((200, 5), (4, 2))
 """Control intervals of 10 ms, and how many of them share one entry of the table."""
 TASKS = "end", "arm"
 """What has to stop."""
-ITERATIONS, CORRECTIONS = sized(50, 1), sized(12, 1)
+ITERATIONS, CORRECTIONS = sized(50, 1), sized(15, 1)
 """Of SLSQP at the small size, and of Broyden's method on finer grids."""
 CLOSE = 1e-3
 """Bound on the errors of position and velocity, and on the mean squared velocity, in the paper's units."""
