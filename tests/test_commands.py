@@ -251,6 +251,17 @@ def test_stored_results_of_full_size_are_played_finer(name, words, start):
     assert rows and all(row.count("|") == 5 for row in rows)
 
 
+@pytest.mark.parametrize("computed", [pytest.param("float64", marks=of("float64"))])
+def test_swing_of_the_small_arm_is_corrected_on_a_finer_grid(computed, start):
+    """A correction is two motions: one for the Jacobian to act on, and one after its step."""
+    table = start(BENCHMARKS / "papers" / "chainqueen_swing_up.py", "end", "--size", "middle")
+    assert [line.split("|")[1].strip() for line in table.splitlines() if "2 rollouts" in line] == [
+        "E = 300",
+        "E = 400",
+        "designed",
+    ]
+
+
 def test_every_script_of_a_paper_is_started():
     scripts = {p.stem for p in (BENCHMARKS / "papers").glob("*.py") if "__main__" in p.read_text()}
     assert scripts == set(PAPERS)

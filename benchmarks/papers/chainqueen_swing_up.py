@@ -143,8 +143,9 @@ class Experiment:
     def correct(self, small: wb.Simulation, iterations: int) -> list[float]:
         """Correct the table until the end has its place and no velocity, by Broyden's method from the small Jacobian.
 
-        Each step is the smallest change that meets the constraints to first order. Returns the largest violation before
-        each iteration and after the last one; the last table is kept.
+        Each step is the smallest change that meets the constraints to first order, or the part of it up to the first
+        bound of a signal. Returns the largest violation before each iteration and after the last one; the last table is
+        kept.
         """
         J = torch.stack([
             torch.autograd.grad(error, self.table, retain_graph=True)[0].flatten()
@@ -160,6 +161,8 @@ class Experiment:
                 if step is not None:
                     J += torch.outer(errors - before - J @ step, step) / step.square().sum()
                 before, step = errors, -torch.linalg.pinv(J) @ errors
+                room = (1.0 - self.table.flatten() * step.sign()) / step.abs()  # steps that reach a bound
+                step *= room.min().clamp(max=1.0)
                 self.table += step.view_as(self.table)
 
 
