@@ -11,7 +11,7 @@ an effort below 75 % of the effort of the fixed arm. Size, chambers and goal are
 published before the paper.
 
 Finer arms take the result of the small size, and change its signals as little as possible until they meet the
-constraints as well. Six adjoints on a grid of half the cell size take 16 times as long as on the small one; therefore
+constraints as well. Six adjoints on a grid of half the cell size take 25 times as long as on the small one; therefore
 Broyden's method corrects the Jacobian of the small arm from motions of the finer one, without another adjoint. Writes
 ``chainqueen_swing_up_*.png`` beside this file.
 """
