@@ -21,7 +21,7 @@ from warpbots.numerics import precision
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 PAPERS = {
-    "chainqueen_arm_length": "float32", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
+    "chainqueen_arm_length": "float32", "chainqueen_bend": "float64", "chainqueen_biped": "float32", "chainqueen_codesign": "float32",
     "chainqueen_epochs": "float32", "chainqueen_fracture": "float32", "chainqueen_identification": "float32",
     "chainqueen_laws": "float32", "chainqueen_resolved": "float32", "chainqueen_shapes": "float32", "chainqueen_swing_up": "float64",
     "chainqueen_terrain": "float32", "chainqueen_walkers": "float32",
@@ -249,6 +249,17 @@ def test_stored_results_of_full_size_are_played_finer(name, words, start):
     table = start(BENCHMARKS / "papers" / f"{name}.py", *words, "--size", "full", "--refine")
     rows = [line for line in table.splitlines() if "%" in line]
     assert rows and all(row.count("|") == 5 for row in rows)
+
+
+@pytest.mark.parametrize("computed", [pytest.param("float64", marks=of("float64"))])
+def test_swing_of_the_small_arm_is_corrected_on_a_finer_grid(computed, start):
+    """A correction is two motions: one for the Jacobian to act on, and one after its step."""
+    table = start(BENCHMARKS / "papers" / "chainqueen_swing_up.py", "end", "--size", "middle")
+    assert [line.split("|")[1].strip() for line in table.splitlines() if "2 rollouts" in line] == [
+        "E = 300",
+        "E = 400",
+        "designed",
+    ]
 
 
 def test_every_script_of_a_paper_is_started():

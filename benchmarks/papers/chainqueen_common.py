@@ -27,6 +27,7 @@ import refined
 from fast import figures, sized
 
 import warpbots as wb
+from warpbots.view.motion import collect
 
 T = TypeVar("T")
 
@@ -57,7 +58,9 @@ SIZES = {"small": Size(), "full": Size(0.5, 3)}
 """Sizes of an experiment: the small one is for one core, and the full one has about as many particles as the paper."""
 
 
-def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.Namespace:
+def options(
+    about: str, seeds: int = 1, names: Iterable[str] = (), sizes: Iterable[str] = tuple(SIZES)
+) -> argparse.Namespace:
     """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--size``, ``--out``, ``--refine``, names."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
@@ -65,7 +68,7 @@ def options(about: str, seeds: int = 1, names: Iterable[str] = ()) -> argparse.N
     parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
     parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
     parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
-    parser.add_argument("--size", choices=SIZES, default="small", help="number of particles (%(default)s)")
+    parser.add_argument("--size", choices=[*sizes], default="small", help="number of particles (%(default)s)")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     refined.option(parser)
     return parser.parse_args()
@@ -94,7 +97,7 @@ def draw_fields(name: str, motion: wb.Trajectory[Any], fields: Sequence[str]) ->
     from matplotlib.figure import Figure
 
     sim, matter, position = motion.simulation, motion.matter, motion.final.position[0].detach().cpu().numpy()
-    camera = wb.view.Camera.around(motion.scene, position)
+    camera = collect(motion, [motion.steps]).camera()  # contains the corners of the skin
     size = 12.0 / len(fields), 12.0 / len(fields) / camera.aspect
     figure = Figure(figsize=(12.0, size[1] + 0.4), dpi=100, layout="constrained")
     for ax, field in zip(figure.subplots(1, len(fields), squeeze=False)[0], fields, strict=True):
