@@ -1,32 +1,21 @@
 """A warning about rigid bodies that fall through what is below them because no law of contact names both."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
-from warpbots.contact import signed_distance
 from warpbots.scene import Obstacle, RigidBody, Scene, Servo, SoftBody, Torque
 from warpbots.scene.motion_checks import changes_place
+from warpbots.solvers.landing import Solid, landing
 from warpbots.solvers.scene_parts import immovable, is_in
 
-__all__ = ["floating", "landing", "missing_law"]
+__all__ = ["floating", "missing_law"]
 
-Solid = Obstacle | SoftBody | RigidBody
-"""What a body can land on."""
 Falls = dict[str, tuple[float, RigidBody, Solid]]
 """Length of the fall [m], body and solid, by the name of the body."""
 
-_STRIKES = 1e-4
-"""Distance at which a falling point counts as having reached a solid [m]."""
-
 _SINKS = 0.01
 """Least height of bound matter above the lowest point of a body that counts as a foot [largest extent of the body]."""
-
-_STEPS = 200
-"""Largest number of steps of a ray."""
-
-_FAR = 100.0
-"""Length of a ray [m]."""
 
 
 def missing_law(scene: Scene, matter: tuple[SoftBody, ...] = (), held: tuple[SoftBody, ...] = ()) -> str | None:
@@ -178,30 +167,5 @@ def _names(bodies: Iterable[RigidBody]) -> set[str]:
     return {name for b in bodies for name in (b.name, b.surface) if name is not None}
 
 
-def landing(scene: Scene, x: np.ndarray, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
-    """Length of the fall of a point [m], and the solid on which it lands; infinity and None without one.
-
-    A point that starts in a solid does not land.
-    """
-    down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity), 0.0
-    for _ in range(_STEPS):
-        distances = [_distance(solid, x + way * down) for solid in solids]
-        least = min(distances, default=np.inf)
-        if least < _STRIKES:
-            return (way, solids[int(np.argmin(distances))]) if way > 0.0 else (np.inf, None)
-        way += least
-        if way > _FAR:
-            break
-    return np.inf, None
-
-
 def _middle(scene: Scene, body: RigidBody) -> np.ndarray:
     return np.mean(body.bounds, axis=0)[: scene.dim]
-
-
-def _distance(solid: Solid, x: np.ndarray) -> float:
-    """Distance of a point from the surface of a solid [m]."""
-    if isinstance(solid, RigidBody):
-        dim = len(x)
-        x = (x - np.array(solid.position)[:dim]) @ np.array(solid.rotation)[:dim, :dim]
-    return float(signed_distance(solid.shape, x[None])[0])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from warpbots.scene import Cable, Scene, SoftBody, bars_of
-from warpbots.solvers.articulated.missing_laws import landing
+from warpbots.solvers.landing import landing
 from warpbots.solvers.mass_spring.lattice import Lattice
 from warpbots.user_warning import warn_user
 
