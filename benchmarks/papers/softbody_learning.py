@@ -153,7 +153,7 @@ def gripper() -> Task:
     seen = wb.observers.Joints(), wb.observers.Clusters(4), wb.observers.Centroid("load")
     return Task(
         sim, seen, lambda state: sim.center_of_mass(state, "load"),
-        softbody_gripper.TARGET, softbody_gripper.STEPS, softbody_gripper.NEAR, flown, gripped, 10,
+        softbody_gripper.TARGET, softbody_gripper.STEPS, softbody_gripper.NEAR, flown, gripped, sized(10, 1),
     )  # fmt: skip
 
 
@@ -282,10 +282,13 @@ def draw(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
             if run["method"] == "gradient":
                 axes.plot(episode, curve, color=color, lw=1.2, marker="o", ms=2.5, label=label)
                 continue
-            axes.plot(episode, curve, ".", color=color, ms=2.5, alpha=0.4)
-            count = min(SMOOTHED, len(curve))
-            mean = np.convolve(curve, np.full(count, 1.0 / count), "valid")
-            axes.plot(episode[count - 1 :], mean, color=color, lw=1.6, label=f"{label}, mean of {count}")
+            long = len(curve) >= SMOOTHED
+            axes.plot(
+                episode, curve, ".", color=color, ms=2.5, alpha=0.4 if long else 1.0, label=None if long else label
+            )
+            if long:
+                mean = np.convolve(curve, np.full(SMOOTHED, 1.0 / SMOOTHED), "valid")
+                axes.plot(episode[SMOOTHED - 1 :], mean, color=color, lw=1.6, label=f"{label}, mean of {SMOOTHED}")
         near = 1e3 * found[name][0]["near"]
         axes.axhline(near, color="0.4", lw=0.8, ls="--", label=f"arrived: {near:.3g} mm")
         axes.set(xscale="log", yscale="log", xlabel="episode", title=name)
