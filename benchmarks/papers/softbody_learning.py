@@ -275,6 +275,7 @@ def draw(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
     names = [name for name in TASKS if name in found]
     figure = Figure(figsize=(3.4 * len(names), 3.2), dpi=120, layout="constrained")
+    longest = max(len(run["curve"]) for runs in found.values() for run in runs)
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         for run in found[name]:
             color, curve = COLORS[run["method"]], 1e3 * np.array(run["curve"])
@@ -291,7 +292,9 @@ def draw(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
                 axes.plot(episode[SMOOTHED - 1 :], mean, color=color, lw=1.6, label=f"{label}, mean of {SMOOTHED}")
         near = 1e3 * found[name][0]["near"]
         axes.axhline(near, color="0.4", lw=0.8, ls="--", label=f"arrived: {near:.3g} mm")
-        axes.set(xscale="log", yscale="log", xlabel="episode", title=name)
+        lowest = min(near, *(1e3 * min(run["curve"]) for run in found[name]))
+        axes.set(xscale="log", yscale="log", xlabel="episode", title=name, xlim=(0.8, 1.3 * longest))
+        axes.set_ylim(bottom=0.2 * lowest)  # room for the legend
         axes.legend(frameon=False, fontsize=7, loc="lower left")
     figure.axes[0].set_ylabel("distance from the target [mm]")
     figure.savefig(path)
