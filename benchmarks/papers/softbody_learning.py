@@ -9,8 +9,8 @@ a control interval is the decrease of the distance from the target, in per cent 
 100 (1 - loss / way). Algorithms are from Stable-Baselines3, with the settings of `warpbots/Fish-v0` in
 `benchmarks/learning`, apart from the noise (`OWN`). Episodes count over all worlds. After them, the policy without
 randomness plays one more. ``gradient`` is the search of the other scripts. Losses are stored after each round of
-episodes, so that a run that is stopped leaves its curve; a run that is there already is replaced. ``--draw`` only draws
-``softbody_learning.png``, the losses over episodes, which the others do at their end.
+episodes, so that a run that is stopped leaves its curve; a run that is there already is replaced. ``--draw`` learns
+nothing and draws ``softbody_learning.png``, the stored losses over episodes, as every run does at its end.
 """
 
 import argparse
