@@ -43,10 +43,16 @@ LAG = 0.04
 """Standard deviation of the times over which muscles average their signals [s]."""
 
 
-def simulation(fineness: int = 1, tolerance: float = 1e-4, substeps: int = 1) -> wb.Simulation:
+def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
     """Simulation of the octopus; for the gradient, a number of states near the square root of all states is kept."""
     solver = wb.ProjectiveDynamics(0.05, tolerance, collisions=False)
-    return wb.Simulation(octopus(fineness), solver, STEP, substeps)
+    return wb.Simulation(octopus(fineness), solver, STEP, substeps, worlds=worlds)
+
+
+def make_stroke() -> Stroke:
+    """The stroke to the target, with the settings of its search."""
+    settings = {"lag": LAG, "rate": 0.5, "fade": 0.97, "longest": LONGEST, "memory": 0.99}
+    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **settings)
 
 
 def resident() -> float:
@@ -82,8 +88,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     refined.option(parser)
     options = parser.parse_args()
-    settings = {"lag": LAG, "rate": 0.5, "fade": 0.97, "longest": LONGEST, "memory": 0.99}
-    stroke = Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **settings)
+    stroke = make_stroke()
     if options.refine:
         refine({NAME: stroke}, simulation)
         return
