@@ -210,6 +210,8 @@ def varied(sim: Simulation, seed: int = 0) -> dict[str, torch.Tensor]:
         values[name] = value + 0.01 * torch.where(value.abs() > 1e9, 0.0, step) * size
         if spec.lower == 0.0:
             values[name] = values[name].abs()
+        if spec.entry == "inertia":  # by one factor for each body, so that its moments remain possible
+            values[name] = value * (1.0 + 0.01 * step[..., :1, :1])
     if "rest_position" in values:  # a hundredth of a coordinate is more than an element can bear
         rest = sim.parameter("rest_position")
         values["rest_position"] = rest + 1e-3 * (values["rest_position"] - rest)

@@ -182,7 +182,7 @@ def test_bodies_do_not_mix():
     second = dataclasses.replace(
         body, name="second", shape=type(body.shape)(lower + width, upper + width), regions=None
     )
-    scene = dataclasses.replace(scene, bodies=[body, second], actuators=())
+    scene = dataclasses.replace(scene, bodies=[body, second], actuators=(), obstacles=())
     sim = Simulation(scene, MPM(1 / 8), 1e-3, 50)
     first = torch.as_tensor(sim.model.matter.body == 0)
     E = torch.where(first, 1e4, 1e6) * torch.linspace(1.0, 1.1, len(first))
