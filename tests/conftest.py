@@ -67,8 +67,8 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:ProjectiveDynamics. Contact laws select")
     config.addinivalue_line("filterwarnings", "ignore:SoftBody 'winged'. sheets are membranes")  # solid of another law
     wp.set_device(config.getoption("--device"))
-    torch.set_default_device(wp.device_to_torch(wp.get_device()))
-    if wp.get_device().is_cuda:
+    if wp.get_device().is_cuda:  # a default device slows down every call of torch
+        torch.set_default_device(wp.device_to_torch(wp.get_device()))
         let_tests_read_a_gpu()
 
 

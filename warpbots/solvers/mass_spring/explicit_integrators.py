@@ -11,6 +11,7 @@ energy, so it must be the semi-implicit Euler scheme.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class Scheme:
         """Number of stages of a step; each stage evaluates the acceleration once."""
         return len(self.c)
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (schemes are constants)
     def stable_step(self, damping: float = 0.0) -> float:
         """Largest w h for which steps h of a'' = -w^2 a - 2 `damping` w a' are stable (with a spectral radius of 1)."""
         lower, upper = 0.0, 4.0
