@@ -158,7 +158,10 @@ def test_gradients_through_bodies_that_part_slowly_are_those_of_differences(rng)
     assert 1.5e-5 < apart[-1] - apart[0] < 2.5e-5  # they part still
     for name, value in inputs.items():
         direction = torch.as_tensor(rng.normal(size=value.shape)) * (1e-2 if name == "q" else 1.0)
-        slope, size = float((leaves[name].grad * direction).sum()), 1e-6 * (float(value.abs().median() or value.abs().max()) or 1.0)
+        slope, size = (
+            float((leaves[name].grad * direction).sum()),
+            1e-6 * (float(value.abs().median() or value.abs().max()) or 1.0),
+        )
         with torch.no_grad():
             up, down = (float(loss(inputs | {name: value + s * size * direction})) for s in (1.0, -1.0))
         assert slope != 0.0, name
