@@ -99,6 +99,7 @@ class WorldShares:
             build: Builds the model of a number of worlds.
         """
         self._solver, self._inputs, self._build, self.threads = solver, inputs, build, threads
+        self._grows = solver if isinstance(solver, Grows) else None  # every interval asks, and the question is slow
         self._most = min(threads, inputs.model.worlds)
         self._divide(self._most if always else 1)
 
@@ -141,9 +142,9 @@ class WorldShares:
 
     def grown(self) -> bool:
         """Enlarge arrays of the models that were too small in the last steps; returns whether any array was."""
-        if not isinstance(self._solver, Grows):
+        if self._grows is None:
             return False
-        larger = [self._solver.grown(model) for model in self.models]
+        larger = [self._grows.grown(model) for model in self.models]
         if not any(larger):
             return False
         if len(larger) == 1:
@@ -158,9 +159,9 @@ class WorldShares:
         Returns:
             Whether any array was too small.
         """
-        if len(self.sizes) == 1 or not isinstance(self._solver, Grows):
+        if len(self.sizes) == 1 or self._grows is None:
             return False
-        larger = self._solver.grown(self._inputs.model)
+        larger = self._grows.grown(self._inputs.model)
         if larger is not None:
             self._inputs.model = larger
         return larger is not None
