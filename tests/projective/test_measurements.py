@@ -81,6 +81,9 @@ def test_gradients_are_those_of_differences(name, rng):
     if name == "arm":
         inputs = {n: sim.parameter(n) for n in sim.parameters()} | vars(sim.state()) | {"control": torch.zeros(1, 1)}
         inputs = {n: v * (1.0 + 0.01 * torch.as_tensor(rng.uniform(-1, 1, v.shape))) for n, v in inputs.items()}
+        inputs["inertia"] = 1e-4 * torch.diag(torch.tensor([1.0, 0.9, 0.8])).expand_as(
+            inputs["inertia"]
+        )  # far from flat
     else:
         inputs = stirred(sim, rng, 1)
         inputs["control"], inputs["time"] = inputs["control"][:, 0], sim.state().time + 0.03
