@@ -246,8 +246,7 @@ def experiment_of(task: str, sim: wb.Simulation, chosen: argparse.Namespace) -> 
             violation = experiment.correct(arm(chosen.device, SIZES["small"]), CORRECTIONS)
             search = f"{len(violation)} rollouts"
         seconds = time.process_time() - began
-        places = arm("cpu", SIZES["small"]).model.matter.position
-        field = {"youngs_modulus": experiment.field(sim)}
+        field, places = {"youngs_modulus": experiment.field(sim)}, experiment.tree.data
         keep_found(stored_name(task, name, chosen.size), sim, field, places, table=experiment.table)
         with torch.no_grad():
             motion = experiment.motion(sim)

@@ -28,7 +28,7 @@ import softbody_currents
 import softbody_tail
 from fast import figures, sized
 from softbody_fish_scene import fish
-from softbody_strokes import LAG, Stroke, compare, film, refine, resolve, show
+from softbody_strokes import LAG, Stroke, compare, discretised, film, refine, resolve, show
 
 import warpbots as wb
 
@@ -46,7 +46,9 @@ FINER = sized(0.5, 1.0)
 LEARNT = refined.Refinement(), refined.Refinement(steps=2), refined.Refinement(cells=FINER)
 """The discretisations that ``resolved`` sees."""
 JUDGED = refined.Refinement(steps=4), refined.Refinement(steps=2, cells=FINER)
-"""The discretisations in which its stroke is tried, none of which it has seen."""
+"""The discretisations in which the stroke is tried afterwards; the search sees none of them."""
+ITERATIONS, RATE = sized(24, 1), 0.05
+"""Of ``resolved``: iterations of Adam, and its learning rate in the first of them."""
 
 
 def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, substeps: int = 1) -> wb.Simulation:
@@ -80,12 +82,8 @@ def check(stroke: Stroke) -> None:
 
 def stroke_of(part: str) -> Stroke:
     """The stroke of a part, one of `NAMES`."""
-    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, lag=0.0 if part == "stroke" else LAG)
-
-
-def discretised(how: refined.Refinement) -> wb.Simulation:
-    """The simulation in a discretisation."""
-    return simulation(fineness=round(1.0 / how.cells), substeps=how.steps)
+    search = {"stroke": {}, "lagging": {"lag": LAG}, "resolved": {"lag": LAG, "rate": RATE}}[part]
+    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **search)
 
 
 def learn(options: argparse.Namespace) -> list[dict]:
@@ -107,17 +105,16 @@ def resolved(options: argparse.Namespace) -> list[dict]:
     stroke = stroke_of("resolved")
     stroke.raw = refined.kept(NAMES["lagging"])["raw"][:STEPS].clone().requires_grad_()
     begun = time.process_time()
-    history = resolve(stroke, {how: discretised(how) for how in LEARNT}, sized(24, 1), rate=0.05, fade=0.95)
+    history = resolve(stroke, {how: discretised(simulation, how) for how in LEARNT}, ITERATIONS)
     seconds = time.process_time() - begun
-    print(f"iteration {history.best} of {sized(24, 1)}, {seconds:.0f} s of CPU time", flush=True)
+    print(f"iteration {history.best} of {ITERATIONS}, {seconds:.0f} s of CPU time", flush=True)
     refined.keep(NAMES["resolved"], raw=stroke.raw)
     with torch.no_grad():
-        away = {str(how): float(stroke.away(discretised(how))) for how in (*LEARNT, *JUDGED)}
+        away = {str(how): float(stroke.away(discretised(simulation, how))) for how in (*LEARNT, *JUDGED)}
         for how, distance in away.items():
             print(f"{how}: {1e3 * distance:.1f} mm from the target", flush=True)
-        film(
-            HERE / "softbody_fish_grids.png", stroke.motion(discretised(JUDGED[1])), options.out, stroke.target.numpy()
-        )
+        shown = stroke.motion(discretised(simulation, JUDGED[1]))
+        film(HERE / "softbody_fish_grids.png", shown, options.out, stroke.target.numpy())
     return [{"away": away, "seconds": seconds, "curve": history.loss}]
 
 

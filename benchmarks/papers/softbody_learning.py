@@ -4,8 +4,8 @@
         [--episodes 500] [--json FILE]
     python benchmarks/papers/softbody_learning.py --draw
 
-Scenes, steps and losses are those of `softbody_gripper.py`, `softbody_octopus.py` and `softbody_fish.py`. The reward of
-a control interval is the decrease of the distance from the target, in per cent of the way. A return is therefore
+Scenes, steps and losses come from `softbody_gripper.py`, `softbody_octopus.py` and `softbody_fish.py`. The reward of a
+control interval is the decrease of the distance from the target, in per cent of the way. A return is therefore
 100 (1 - loss / way). Algorithms are from Stable-Baselines3, with the settings of `warpbots/Fish-v0` in
 `benchmarks/learning`, apart from the noise (`OWN`). Episodes count over all worlds. After them, the policy without
 randomness plays one more. ``gradient`` is the search of the other scripts. Losses are stored after each round of

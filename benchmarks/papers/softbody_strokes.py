@@ -20,6 +20,7 @@ __all__ = [
     "Stroke",
     "averaged",
     "compare",
+    "discretised",
     "film",
     "followed",
     "interval",
@@ -132,12 +133,15 @@ class Stroke:
             return float(self.distance())
 
 
-def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
-    """Run Adam with a decreasing learning rate, and set the stroke to the best controls."""
+def adam(stroke: Stroke) -> wb.methods.Torch:
+    """Adam with the settings of a stroke, of which the learning rate decreases."""
     fade = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=stroke.fade)
-    betas = (0.9, stroke.memory)
-    adam = wb.methods.Torch(lr=stroke.rate, betas=betas, max_norm=stroke.longest, scheduler=fade)
-    wb.minimize(stroke.distance, stroke.raw, adam, iterations=episodes - 1, progress=False)
+    return wb.methods.Torch(lr=stroke.rate, betas=(0.9, stroke.memory), max_norm=stroke.longest, scheduler=fade)
+
+
+def by_adam(stroke: Stroke, seed: int, episodes: int) -> None:
+    """Run Adam, and set the stroke to the best controls."""
+    wb.minimize(stroke.distance, stroke.raw, adam(stroke), iterations=episodes - 1, progress=False)
 
 
 def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
@@ -156,6 +160,11 @@ def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
 METHODS: dict[str, Callable[[Stroke, int, int], None]] = {"Adam": by_adam, "CMA-ES": by_evolution}
 
 
+def discretised(simulation: Callable[..., wb.Simulation], how: refined.Refinement) -> wb.Simulation:
+    """A simulation in a discretisation, by a function of the ``fineness`` of the mesh and of ``substeps``."""
+    return simulation(fineness=round(1.0 / how.cells), substeps=how.steps)
+
+
 def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulation]) -> None:
     """Play stored strokes of a swimmer again, finer; the measure is how much nearer to the target the swimmer comes.
 
@@ -165,7 +174,7 @@ def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulatio
     """
 
     def play(how: refined.Refinement, name: str) -> float:
-        stroke, sim = strokes[name], simulation(fineness=round(1.0 / how.cells), substeps=how.steps)
+        stroke, sim = strokes[name], discretised(simulation, how)
         stroke.raw = refined.kept(name)["raw"][: stroke.steps]
         motion = stroke.motion(sim)
         start, end = (sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
@@ -175,9 +184,7 @@ def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulatio
     refined.table({name: functools.partial(play, name=name) for name in strokes}, 0.5)
 
 
-def resolve(
-    stroke: Stroke, sims: Mapping[refined.Refinement, wb.Simulation], iterations: int, rate: float, fade: float
-) -> wb.optimize.History:
+def resolve(stroke: Stroke, sims: Mapping[refined.Refinement, wb.Simulation], iterations: int) -> wb.optimize.History:
     """Optimise a stroke further in several discretisations at once, so that it belongs to none of them.
 
     The loss is the root mean square of the distances from the target. The best iteration is kept.
@@ -186,8 +193,6 @@ def resolve(
         stroke: The stroke, with the raw controls from which the search starts.
         sims: A simulation for each discretisation.
         iterations: Number of iterations of Adam, each of which has an episode in every discretisation.
-        rate: Learning rate in the first iteration.
-        fade: Factor by which the learning rate is multiplied after each iteration.
     """
 
     def loss() -> torch.Tensor:
@@ -196,9 +201,7 @@ def resolve(
         return away.square().mean().sqrt()
 
     print("mm from the target, " + ", ".join(map(str, sims)))
-    shorter = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=fade)
-    adam = wb.methods.Torch(lr=rate, scheduler=shorter)
-    return wb.minimize(loss, stroke.raw, adam, iterations=iterations, progress=False)
+    return wb.minimize(loss, stroke.raw, adam(stroke), iterations=iterations, progress=False)
 
 
 def compare(

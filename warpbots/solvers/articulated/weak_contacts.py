@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from warpbots.scene import Obstacle
 from warpbots.solvers.articulated.missing_laws import floating
 from warpbots.solvers.articulated.model import ArticulatedModel
 
@@ -22,7 +21,7 @@ def too_weak(model: ArticulatedModel) -> str | None:
         model: The model.
     """
     scene, gravity = model.scene, np.linalg.norm(model.gravity.numpy()[0])
-    obstacles = {o.name: o for o in scene.obstacles}
+    obstacles = {o.name for o in scene.obstacles}
     loose = {body.name for tree in floating(scene) for body in tree if body.shape is not None}
     mass, area, stiffness = (a.numpy()[0] for a in (model.mass, model.contact_area, model.contact_stiffness))
     for k, body in enumerate(scene.rigid):
@@ -31,13 +30,9 @@ def too_weak(model: ArticulatedModel) -> str | None:
             if body.name in loose and law.points in (body.name, body.surface) and law.solid in obstacles and own > 0.0:
                 depth, size = mass[k] * gravity / (stiffness[c] * own), np.ptp(body.bounds, axis=0).max()
                 if depth > size:
-                    return _sentence(law.name, body.name, obstacles[law.solid], depth, size, stiffness[c])
+                    return (
+                        f"Contact {law.name!r}: {body.name!r} sinks {depth:.2g} m into {law.solid!r} by its weight, "
+                        f"more than its size of {size:.2g} m, because the stiffness is {stiffness[c]:.3g} Pa/m; give "
+                        f"at least {stiffness[c] * depth / (_USUAL * size):.1g} Pa/m"
+                    )
     return None
-
-
-def _sentence(law: str, body: str, solid: Obstacle, depth: float, size: float, stiffness: float) -> str:
-    return (
-        f"Contact {law!r}: {body!r} sinks {depth:.2g} m into {solid.name!r} by its weight, more "
-        f"than its size of {size:.2g} m, because the stiffness is {stiffness:.3g} Pa/m; give at least "
-        f"{stiffness * depth / (_USUAL * size):.1g} Pa/m"
-    )
