@@ -1,6 +1,6 @@
 """Everything from a fresh clone with nothing but Python: set up an environment in .venv and do one job in it.
 
-    python run.py train    read a robot from USD, train it to walk, leave the results in output/walker
+    python run.py train    read a robot from USD, train it to walk, leave the results in output/walker, here
     python run.py test     run all checks and tests
     python run.py slow     run the tests that `test` leaves out because they take long
     python run.py docs     build the documentation site, strictly, into build/site
@@ -21,10 +21,10 @@ PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python
 RECIPE = [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
 
 
-def run(*words: str, **environment: str) -> None:
-    """Run a command in the environment; end this program if it fails."""
+def run(*words: str, folder: Path = ROOT, **environment: str) -> None:
+    """Run a command in the environment, with `folder` as working directory; end this program if it fails."""
     variables = {"OMP_NUM_THREADS": "1"} | os.environ | environment  # torch's operations are small here
-    result = subprocess.run([str(PYTHON), *words], cwd=ROOT, env=variables, check=False)
+    result = subprocess.run([str(PYTHON), *words], cwd=folder, env=variables, check=False)
     if result.returncode:
         sys.exit(result.returncode)
 
@@ -43,9 +43,9 @@ def set_up(extras: str = "") -> None:
 
 
 def train(*options: str) -> None:
-    """The main job: train the walker; options go to ``warpbots train``."""
+    """The main job: train the walker; options go to ``warpbots train``, and their paths are relative to the caller."""
     set_up()
-    run("-m", "warpbots", "train", "usd_scenes/walker.usda", *options)
+    run("-m", "warpbots", "train", str(ROOT / "usd_scenes" / "walker.usda"), *options, folder=Path.cwd())
 
 
 def tests(*options: str, **environment: str) -> None:
@@ -76,7 +76,7 @@ def docs(*options: str) -> None:
     """Build the site; a warning is an error. Options go to sphinx-build."""
     set_up("[test,notebook,docs]")
     run("-m", "sphinx", "-W", "--keep-going", "-q", "-c", "docs", "-d", "build/doctrees", *options, ".", "build/site")
-    print("the site is in build/site: open build/site/index.html")
+    print(f"the site is in build/site: open {ROOT / 'build' / 'site' / 'index.html'}")
 
 
 if __name__ == "__main__":

@@ -189,7 +189,8 @@ def counts(sim: wb.Simulation) -> tuple[list[tuple[collections.Counter, Around]]
     control = torch.zeros(sim.worlds, sim.channels, dtype=like.dtype, device=like.device, requires_grad=True)
     captures = Captures()
     with captures.watching():
-        _loss(sim.step(state, control)).backward()
+        for _ in range(2):  # the second step is captured
+            _loss(sim.step(state, control)).backward()
     with around() as forwards:
         out = sim.step(state, control)
     loss = _loss(out)

@@ -109,7 +109,7 @@ def bouncing_here(dt: float, time: float, integrator: str, impact: str) -> np.nd
     joint = wb.Joint("ball", "free", None, "ball", start=(0, 0, 5.0, 0, 0, 0, 1))
     area = 4.0 * math.pi * 0.1**2 / 64.0
     law = wb.Contact("ball", "floor", 1e7 / area, restitution=1.0, impact=impact)
-    scene = wb.Scene([ball], obstacles=[wb.floor()], joints=[joint], contacts=[law], gravity=(0, 0, -G))
+    scene = wb.Scene([ball], obstacles=[wb.floor(friction=0.0)], joints=[joint], contacts=[law], gravity=(0, 0, -G))
     with warnings.catch_warnings(action="ignore"):  # the warning that steps do not resolve a compliant impact
         sim = wb.Simulation(scene, wb.Articulated(integrator), dt=dt)
         seen = sim.rollout(None, round(time / dt), observe=lambda s: torch.cat([s.q[:, 2:3], s.qd], dim=1)).observation

@@ -1,5 +1,6 @@
 """Conditions of the tests: device, precision, selection, and no output that nobody reads."""
 
+import gc
 import os
 import re
 import sys
@@ -15,6 +16,9 @@ from repository_tests import REPOSITORY
 
 from warpbots.file_warnings import FileWarning
 from warpbots.numerics import precision, threads
+
+sys.dont_write_bytecode = False  # the tests start many processes, each of which would compile all files anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).resolve().parents[1]
 SOLVERS = ("articulated", "mpm", "projective", "springs")
@@ -135,6 +139,12 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [i for i in items if not i.get_closest_marker("slow")]
 
 
+def pytest_collection_finish(session):
+    """Modules and tests, which stay until the end, are left out of the search for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_runtest_setup(item):
     if time.time() > item.config.getoption("--until"):
         pytest.skip(LATE)
@@ -153,7 +163,10 @@ def pytest_report_header(config):
 @pytest.fixture(autouse=True)
 def seeds():
     """The same random numbers in every test, for any order of tests."""
-    torch.manual_seed(0)
+    if wp.get_device().is_cuda:
+        torch.manual_seed(0)
+    else:
+        torch.default_generator.manual_seed(0)  # does not note the stack for each kind of device that is absent
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -167,6 +167,34 @@ def test_tables_have_no_rows_before_their_first_and_after_their_last(sim):
                 policy(sim.state(), age)
 
 
+def test_tables_are_for_their_control_interval(sim):
+    """Under shorter intervals, rows were repeated in an order that rounding decides: 0, 0, 2, 2."""
+    policy = wb.controllers.OpenLoop(sim, 4)
+    with pytest.raises(
+        ValueError, match=rf"a row for every {DT:g} s, but the signal at {DT / 2:g} s was requested; make"
+    ):
+        policy(sim.state(), DT / 2)
+    for k in range(4):
+        policy(sim.state(), k * DT * (1.0 + 1e-7))
+
+
+def test_rows_that_longer_intervals_pass_over_are_counted(sim):
+    """The signals are the rows at the times of the intervals; the rows between have no gradient, which a warning says."""
+    policy = wb.controllers.OpenLoop(sim, 7)
+    torch.nn.init.normal_(policy.table, generator=torch.Generator().manual_seed(1))
+    slow = wb.Simulation(sim.scene, sim.solver, 3 * sim.dt, 3 * sim.substeps, worlds=sim.worlds)
+    for _ in range(2):  # each rollout says it, once
+        with pytest.warns(
+            UserWarning, match="one row in 3: 4 of 7 rows are never used, and have a zero grad"
+        ) as caught:
+            run = slow.rollout(policy, 3)
+        assert len(caught) == 1
+    assert torch.equal(run.control[0], torch.tanh(policy.table[::3]))
+    run.final.position[..., 0].sum().backward()
+    assert (policy.table.grad[:, 0] != 0.0).tolist() == [True, False, False, True, False, False, True]
+    sim.rollout(policy, 7)  # no warning, which is an error here
+
+
 @pytest.mark.parametrize("worlds", [torch.tensor([True, False]), [3], torch.tensor([0.5]), "first"])
 def test_what_cannot_begin_anew(sim, worlds):
     for observer in (Delayed(Centroid(), 1), Noisy(Centroid(), 0.1, seed=1)):
@@ -174,3 +202,20 @@ def test_what_cannot_begin_anew(sim, worlds):
             ValueError, match="forget: (a mask of worlds must|there is no world 3|worlds must be a mask)"
         ):
             network(sim, observer).forget(worlds)
+
+
+def test_a_mask_of_numbers_is_no_mask(sim):
+    """It was taken for indices, so that other worlds began anew; indices in any order are not refused."""
+    with pytest.raises(ValueError, match="reset: worlds .* are indices, of which some repeat; for a mask use booleans"):
+        sim.reset(sim.state(), [0, 1, 1])
+    for worlds in ([0, 1], [2, 1, 0], (1,), range(3), np.int64(1), torch.tensor([False, True, True])):
+        sim.reset(sim.state(), worlds)
+
+
+@pytest.mark.parametrize("worlds", [torch.tensor([1, 0, 0]), torch.tensor([2]), np.array([0, 1], np.uint8)], ids=str)
+def test_numbers_in_a_tensor_could_be_a_mask_or_indices(sim, worlds):
+    """With two worlds, [0, 1] as a mask would reset the second one, as indices both."""
+    kind = r"bool\(\)" if isinstance(worlds, torch.Tensor) else r"astype\(bool\)"
+    said = rf"reset: worlds must be a mask .* whose numbers could be either: give a mask as worlds.{kind}, indices as w"
+    with pytest.raises(ValueError, match=said):
+        sim.reset(sim.state(), worlds)

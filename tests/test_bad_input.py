@@ -166,6 +166,11 @@ def test_a_joint_that_starts_far_beyond_its_limits(solver):
     )
     with pytest.warns(UserWarning, match=said):
         SOLVERS[solver].build(Scene(links, joints=joints))
+    alone = [dataclasses.replace(joints[0], lower=None), dataclasses.replace(joints[1], start=0.4)]
+    with pytest.warns(
+        UserWarning, match=r"Joint 'hinge' starts at 28\.6, beyond its limits -inf to 0\.2, whose springs"
+    ):
+        SOLVERS[solver].build(Scene(links, joints=alone))
     within = [dataclasses.replace(j, start=x) for j, x in zip(joints, (0.4, 0.4), strict=True)]
     SOLVERS[solver].build(Scene(links, joints=within))  # near or within: no warning, which is an error in tests
 

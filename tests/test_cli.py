@@ -286,7 +286,7 @@ def rigid(monkeypatch):
     rail = wb.Joint("rail", "prismatic", None, "cart", axis=(1.0, 0.0, 0.0), lower=-2.0, upper=2.0)
     pivot = wb.Joint("pivot", "revolute", "cart", "pole", axis=(0.0, 1.0, 0.0), start=0.1)
     law = wb.Contact("wood", "floor", 1e6)
-    parts = {"obstacles": (wb.floor(-0.5),), "contacts": (law,), "name": "cart"}
+    parts = {"obstacles": (wb.floor(-0.5, friction=0.0),), "contacts": (law,), "name": "cart"}
     read = {
         "cart.usda": wb.Scene((cart, pole), (wb.actuators.Torque("push", "rail", 5.0),), joints=(rail, pivot), **parts),
         "held.usda": wb.Scene(

@@ -58,6 +58,7 @@ LONG = {
     "scoop",
     "chainqueen_arm_length",
     "chainqueen_codesign",
+    "chainqueen_resolved",
     "chainqueen_shapes",
     "chainqueen_walkers",
     "cronos_design",
@@ -83,10 +84,14 @@ STORED = {
     "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
     "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_swing_up": ["end"], "chainqueen_terrain": ["flat", "dunes"],
     "chainqueen_walkers": ["quadruped", "hexapod"], "cronos_gait": [], "diffhand_compare": [], "diffhand_gripper": [],
-    "softbody_fish": ["stroke", "lagging", "resolved"], "softbody_gripper": [],
+    "softbody_fish": ["stroke", "lagging", "resolved"], "softbody_gripper": [], "softbody_octopus": ["stroke", "pull"],
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""
-WORDS = {"chainqueen_shapes": ["rhino", "lizard"], "softbody_bridges": ["suspension", "--quick"]}
+WORDS = {
+    "chainqueen_resolved": ["biped", "rhino", "codesign_control", "codesign_designed"],
+    "chainqueen_shapes": ["rhino", "lizard"],
+    "softbody_bridges": ["suspension", "--quick"],
+}
 NEEDS = {"ball": ["trimesh"], "carry": ["cma", "trimesh"], "clay": ["cma"], "float": ["cma"], "pour": ["cma"], "scoop": ["cma"], "cronos_lattices": ["trimesh"], "diffhand_minima": ["cma"], "diffhand_compare": ["cma"], "diffhand_designs": ["trimesh"], "diffhand_gripper": ["cma"], "diffhand_learning": ["stable_baselines3"], "diffhand_replay": ["mujoco"], "softbody_bridges": ["cma", "nlopt"], "softbody_cloth": ["trimesh"], "softbody_fish": ["cma"], "softbody_gripper": ["cma", "trimesh"], "softbody_learning": ["stable_baselines3", "trimesh"], "softbody_memory": ["/proc/self/status"], "softbody_octopus": ["cma", "/proc/self/status"]}  # fmt: skip
 PEERS = {
     "taichi_mpm": ["taichi"], "newton_springs": ["newton"], "newton_chain": ["newton", "mujoco"],
@@ -262,6 +267,25 @@ def test_swing_of_the_small_arm_is_corrected_on_a_finer_grid(computed, start):
     ]
 
 
+@pytest.mark.parametrize("computed", [pytest.param("float64", marks=of("float64"))])
+def test_swing_is_corrected_in_several_discretisations(computed, start):
+    table = start(BENCHMARKS / "papers" / "chainqueen_swing_up.py", "grids")
+    assert [line.split("|")[1].strip() for line in table.splitlines() if "2 rollouts" in line] == ["E = 300", "designed"]  # fmt: skip
+
+
+@pytest.mark.parametrize("computed", [pytest.param("float64", marks=of("float64"))])
+def test_feedback_of_the_arm_answers_to_deviations_alone(computed, start):
+    """The motion as it was found is its own plan; in half the step and on another grid there are deviations."""
+    table = start(BENCHMARKS / "papers" / "chainqueen_swing_up.py", "end", "--refine")
+    played = {}
+    for arm, control, how, errors in re.findall(r"at rest, (.*?), (open loop|feedback), (Refinement\(.*?\)): (.*)", table):  # fmt: skip
+        played.setdefault((arm, how), {})[control] = errors
+    as_found = {how for _, how in played if how == "Refinement(steps=1, cells=1.0)"}
+    assert as_found and len(played) == 3 * 4
+    for (_, how), motion in played.items():
+        assert (motion["open loop"] == motion["feedback"]) == (how in as_found)
+
+
 def test_every_script_of_a_paper_is_started():
     scripts = {p.stem for p in (BENCHMARKS / "papers").glob("*.py") if "__main__" in p.read_text()}
     assert scripts == set(PAPERS)
@@ -314,6 +338,23 @@ def test_learning(method, start, tmp_path):
     returns = [float(row["return"]) for row in rows]
     assert np.isfinite(returns).all()
     assert returns[-1] != returns[0]  # the policy has changed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.toml", "cma"], r"there is no file none\.toml, from .* or beside this file, which has ant\.toml, "),
+        (["mine.toml", "cma"], r"mine\.toml has no settings of cma, which is a section \[cma\]"),
+        (["walker_2d.toml", "cma", "--draw", "nowhere"], r"there are no curves, METHOD-SEED\.csv, in nowhere"),
+    ],
+)
+def test_learning_from_files_that_are_not_there(words, said, start, tmp_path, monkeypatch, capsys):
+    """One sentence each; files are looked for where one stands, and then beside the script."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text('task = "walker_2d"\n[ppo]\nsamples = 1\n')
+    with pytest.raises(pytest.fail.Exception):
+        start(BENCHMARKS / "learning" / "learn.py", *words)
+    assert re.search(said, capsys.readouterr().err)
 
 
 def test_sweep_of_cloth(start):

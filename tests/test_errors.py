@@ -68,6 +68,7 @@ def simulation(**changes):
         (lambda: HalfSpace((0.0, 0.0), (0.0, 0.0)), r"HalfSpace.normal must not be the zero vector"),
         (lambda: wb.MPM(0.0), r"MPM: dx must be positive \[m\], got 0"),
         (lambda: wb.Checkpoints.every(0), r"k must be at least 1 control interval, got 0"),
+        (lambda: wb.Checkpoints("all", 3), r"k is for 'every' alone, got 'all' and k 3; leave out k"),
     ],
 )
 def test_values_out_of_range(make, message):
@@ -184,13 +185,13 @@ def test_parameters():
     sim = actuated()
     with pytest.raises(ValueError, match=r"no parameter 'stiffness'; the model has youngs_modulus"):
         sim.rollout(None, 1, stiffness=torch.ones(1))
-    with pytest.raises(ValueError, match=r"'poissons_ratio' must be in \(-1, 0.5\) 1, got 0.6 at index \[0, 0\]"):
+    with pytest.raises(ValueError, match=r"'poissons_ratio' must be in \(-1, 0.5\), got 0.6 at index \[0, 0\]"):
         sim.rollout(None, 1, poissons_ratio=torch.tensor(0.6))
     with pytest.raises(ValueError, match=r"'density' must have shape \(1, \d+\) or one that broadcasts"):
         sim.rollout(None, 1, density=torch.ones(3))
     with pytest.raises(ValueError, match="no field 'speed'; a state has position, velocity"):
         sim.state(speed=torch.ones(2))
-    with pytest.raises(ValueError, match=r"field 'velocity' must be finite, got nan at index \(0, 0, 1\)"):
+    with pytest.raises(ValueError, match=r"field 'velocity' must be finite, got nan in world 0 at index \[0, 1\]"):
         sim.state(velocity=torch.tensor([0.0, float("nan")]))
 
 
@@ -208,6 +209,7 @@ def test_leaving_the_grid_names_step_particle_and_remedy():
         sim.rollout(None, 200)
 
 
+@pytest.mark.filterwarnings("ignore:Muscle 'm'. max_stress of 1e.06 Pa is 100 times")
 def test_divergence_names_step_field_and_cause():
     s = scene(bodies=[body(regions={"leg": BOX})], actuators=[wb.actuators.Muscle("m", "leg", (0.0, 1.0), 1e6)])
     sim = simulation(scene=s)
@@ -309,7 +311,8 @@ def test_scene_is_not_changed_by_replacing_a_part():
         (lambda: scene(domain=((0.0, 0.0), (1.0, float("inf")))), r"domain\[1\]\[1\] must be a finite number, got inf"),
         (lambda: scene(domain=((0.0,), (1.0, 1.0))), "domain must be lists of one length, got some of 1 and some of 2"),
         (lambda: wb.Joint("j", "revolute", None, "a", axis=1.0), "axis must be a list of finite numbers, got 1.0"),
-        (lambda: wb.Joint("j", "revolute", None, "a", lower=float("nan")), "lower must be a list of numbers, a number or None"),
+        (lambda: wb.Joint("j", "revolute", None, "a", lower=float("nan")), "lower must be a list of numbers other than nan, a number other than nan or None, got nan"),
+        (lambda: wb.Contact("a", "b", 1e6, friction=float("nan")), "Contact 'a on b': friction must be a finite number, got nan"),
         (lambda: TriangleMesh([[0, 0, 0], [1, 0]], [[0, 1, 2]]), "vertices must be an array of finite numbers"),
         (lambda: TriangleMesh(np.eye(3), [[0.0, 1.5, 2.0]]), r"faces must be whole numbers, got 1.5 at index \(0, 1\)"),
         (lambda: HalfSpace((0.0, 0.0), (1.7e308, 1.7e308)), "normal must be a vector that can be normalised"),
@@ -346,10 +349,10 @@ def test_numbers_that_single_precision_has_not():
     for material, words in (
         (
             wb.Material(1e4, 0.4999999999),
-            r"'poissons_ratio' must be in \(-1, 0.5\) 1, got 0.5 at index .*float32 rounds",
+            r"'poissons_ratio' must be in \(-1, 0.5\), got 0.5 at index .*float32 rounds",
         ),
         (wb.Material(1e39), r"'youngs_modulus' must be in \(0, inf\) Pa, got inf"),
-        (wb.Material(1e4, 0.3, 1e-60), r"'density' must be in \(0, inf\) .*, got 0"),
+        (wb.Material(1e4, 0.3, 1e-60), r"'density' must be in \(0, inf\) kg/m\^[23], got 0"),
     ):
         if precision == "float32":
             with pytest.raises(SceneError, match=words):
@@ -411,3 +414,18 @@ def test_lengths_beyond_floating_point_are_refused():
     body = wb.RigidBody("ball", wb.shapes.Capsule((0, 0, 0), (0, 0, 1), 1e200))
     with pytest.raises(wb.SceneError, match="a length or a mass in it is beyond all floating point"):
         wb.Simulation(wb.Scene((body,)), wb.Articulated(), 1e-3)
+
+
+def test_a_force_that_needs_a_step_says_so():
+    """Under projective dynamics without a `contact_interval`; with one it is a reading."""
+    body = wb.SoftBody("block", wb.shapes.Box((0.0, 0.0, 0.0), (0.1, 0.1, 0.1)), wb.Material(1e5))
+    scene = wb.Scene([body], obstacles=[wb.floor()])
+    sim = wb.Simulation(scene, wb.ProjectiveDynamics(0.1), 0.01)
+    for name in ("contact_force", "constraint_torque"):
+        with pytest.raises(AttributeError, match=rf"no '{name}': .* give ProjectiveDynamics a contact_interval"):
+            getattr(sim.sense(sim.state()), name)
+    with pytest.raises(AttributeError, match="'ProjectiveReadings' object has no attribute 'force'"):
+        _ = sim.sense(sim.state()).force
+    solver = wb.ProjectiveDynamics(0.1, contact_interval=0.01)
+    measured = wb.Simulation(scene, solver, 0.01)
+    assert measured.sense(measured.state()).contact_force.shape == (1, 1, 3)

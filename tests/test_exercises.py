@@ -35,7 +35,8 @@ def unwritten(x):
 @pytest.mark.parametrize("check", [ROOT, 'check("Exercise 1", lambda root: root != 3, "Not three.")'])
 def test_an_open_exercise_does_not_pass(blank, check):
     """Graders give points to a cell that does not raise; an open exercise must raise even if it passes the check."""
-    with pytest.raises(exercises.WrongAnswer, match="Exercise 1: no answer yet; replace the three dots after `root =`"):
+    where = "in `root`" if callable(blank) else "after `root =`"
+    with pytest.raises(exercises.WrongAnswer, match=f"Exercise 1: no answer yet; replace the three dots {where}"):
         judge(check, root=blank)
 
 

@@ -36,6 +36,28 @@ def test_importing_pictures_draws_nothing():
     assert not {"matplotlib", "PIL", "k3d", "ipywidgets", "IPython"} & loaded("import warpbots.view")
 
 
+WITHOUT = """
+import importlib.util
+ADAPTED = "gymnasium", "rsl_rl", "stable_baselines3", "torchrl"
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name in ADAPTED else found(name, *rest)
+from warpbots.envs import *
+import pydoc, warpbots.envs
+assert Episode is warpbots.envs.Episode and not {*warpbots.envs._LOADED_WHEN_USED} & {*dir(warpbots.envs)}
+pydoc.render_doc(warpbots.envs)
+said = ""
+try:
+    warpbots.envs.RslRlEnv
+except ImportError as error:
+    said = str(error)
+assert "needs rsl_rl, which is not installed: pip install rsl-rl-lib" in said"""
+
+
+def test_a_star_import_takes_what_is_installed():
+    """It failed unless the libraries of all adapters were installed, and so did `help`."""
+    loaded(WITHOUT)
+
+
 SETTINGS = """
 import importlib, pkgutil
 import warp as wp

@@ -114,6 +114,14 @@ def test_lbfgs_finds_the_optimum_of_an_equality_constraint():
     assert x.tolist() == pytest.approx([1.0, 1.0], abs=1e-4)
 
 
+def test_a_constraint_moves_unknowns_that_begin_at_a_stationary_point_of_the_loss():
+    """Without a warning: |x|² is least at its start, which violates x₁ + x₂ = 2."""
+    x = leaf(0.0, 0.0)
+    outcome = lambda: wb.Outcome(x.square().sum(), {"line": x.sum() - 2.0})
+    wb.minimize(outcome, x, wb.methods.SciPy("SLSQP"), iterations=10, **QUIET)
+    assert x.tolist() == pytest.approx([1.0, 1.0], abs=1e-6)
+
+
 def test_the_multiplier_is_that_of_the_optimum():
     """Minimise |x|² on x₁ + x₂ = 2: the optimum is (1, 1), and its multiplier −2."""
     x = leaf(3.0, 0.0)

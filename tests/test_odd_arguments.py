@@ -16,6 +16,7 @@ import warpbots as wb
 from warpbots import controllers, design, morphology, observers, optimize
 from warpbots.optimize import methods
 from warpbots.scene import Box
+from warpbots.simulation import state_files
 
 PACKAGE = str(Path(wb.__file__).parent)
 ODD = {
@@ -227,6 +228,7 @@ def test_a_state_of_another_simulation_is_refused(known, tmp_path):
                     lambda s: sim.step(s, torch.zeros(1)), lambda s: sim.save_state(tmp_path / "s", s)):  # fmt: skip
             with pytest.raises(ValueError, match=said):
                 use(state)
-    sim.save_state(tmp_path / "s", sim.state().mapped(lambda field: field * float("nan")))
+    wild = sim.state().mapped(lambda field: field * float("nan"))
+    state_files.save(tmp_path / "s", wild, sim.state(), sim.scene, sim.solver)
     with pytest.raises(ValueError, match=r"load_state: .* its \w+ is nan at index"):
         sim.load_state(tmp_path / "s")

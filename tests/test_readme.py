@@ -45,6 +45,21 @@ def test_there_are_exactly_two_commands_and_ci_calls_the_second():
     assert "run.py test" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 
 
+def test_a_training_leaves_its_results_where_it_was_started(monkeypatch, tmp_path):
+    """From another folder, too: they went to the clone, and the path that was printed did not say so."""
+    import runpy
+
+    job = runpy.run_path(str(ROOT / "run.py"))["train"]
+    started = []
+    monkeypatch.setitem(job.__globals__, "set_up", lambda: None)
+    monkeypatch.setitem(job.__globals__, "run", lambda *words, folder: started.append((words, folder)))
+    monkeypatch.chdir(tmp_path)
+    job("--iterations", "3")
+    ((words, folder),) = started
+    assert folder == Path.cwd()
+    assert words == ("-m", "warpbots", "train", str(ROOT / "usd_scenes" / "walker.usda"), "--iterations", "3")
+
+
 def test_numbers_of_examples_and_notebooks_are_right():
     examples = int(re.search(r"of (\d+) examples of at most", README).group(1))
     assert examples == len(list((ROOT / "docs" / "gallery").glob("*.py")))

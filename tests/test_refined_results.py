@@ -58,12 +58,15 @@ def test_a_simulation_is_built_again_finer(refined):
         [wb.SoftBody("box", wb.shapes.Box((0.0, 0.0), (0.4, 0.4)), wb.Material(1e4, 0.3, 1e3))],
         domain=((-1.0, -1.0), (1.0, 1.0)),
     )
-    sim = wb.Simulation(scene, wb.MPM(dx=0.1), 1e-2, 5)
+    sim = wb.Simulation(scene, wb.MPM(dx=0.1), 1e-2, 5, checkpoints=wb.Checkpoints.all())
     assert refined.again(sim, refined.Refinement(), "dx").substeps == 5
     assert refined.again(sim, refined.Refinement(steps=2), "dx").substeps == 10
     finer = refined.again(sim, refined.Refinement(cells=0.5), "dx")
     assert finer.solver.dx == 0.05
     assert len(finer.model.matter) == 4 * len(sim.model.matter)
+    assert finer.checkpoints == sim.checkpoints
+    both = refined.again(sim, refined.Refinement(steps=2, cells=0.5), "dx")
+    assert (both.solver.dx, both.substeps) == (0.05, 2 * finer.substeps)
 
 
 def test_a_finer_grid_has_the_steps_of_the_designed_matter(refined):
@@ -75,7 +78,7 @@ def test_a_finer_grid_has_the_steps_of_the_designed_matter(refined):
     sim, how = wb.Simulation(scene, wb.MPM(dx=0.1), 5e-2, 40), refined.Refinement(cells=0.5)
     plain, stiff, soft = (
         refined.again(sim, how, "dx", lambda finer, f=f: {"youngs_modulus": f * finer.parameter("youngs_modulus")})
-        for f in (1.0, 100.0, 0.01)
+        for f in (1.0, 100.0, 0.1)
     )
     assert plain.substeps == soft.substeps == refined.again(sim, how, "dx").substeps
     assert stiff.substeps == pytest.approx(10 * plain.substeps, abs=10)
@@ -107,6 +110,17 @@ def test_a_field_is_found_again_on_a_finer_grid(refined, boxes):
     assert len(found) == 4 * len(heights[coarse])
     np.testing.assert_allclose(found, heights[fine], atol=0.51 * 0.05)
     assert np.abs(np.asarray(found) - np.asarray(heights[fine])).max() > 0.01
+
+
+def test_a_finer_grid_has_a_gradient_for_the_field(refined, boxes):
+    """Each particle of the coarse grid gives its value to four of the fine one, and collects their gradients."""
+    import chainqueen_common
+
+    coarse, fine = boxes
+    field = torch.ones(1, len(coarse.model.matter), requires_grad=True)
+    (finer,) = chainqueen_common.spread({"density": field}, coarse.model.matter.position, fine).values()
+    (gradient,) = torch.autograd.grad(finer.sum(), field)
+    np.testing.assert_array_equal(gradient, 4.0 * np.ones(gradient.shape))
 
 
 def test_a_field_of_many_particles_is_stored_at_few_places(refined, boxes):

@@ -56,6 +56,21 @@ def test_a_method_turns_back_under_constraints(method):
     assert cliff.x.tolist() == pytest.approx([2.5, 2.5], abs=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:delta_grad")
+@pytest.mark.parametrize("bounded", [False, True], ids=["inequality", "bounds"])
+def test_a_search_inside_a_barrier_has_converged_only_when_the_barrier_is_gone(bounded):
+    """The minimum lies on the boundary; SciPy stopped 2e-4 before it, at the minimum of the loss and the barrier."""
+    x = leaf(1.0, 1.0, 1.0)
+    unknown = wb.Unknown(x, -1.0, 2.5) if bounded else wb.Unknown(x)
+
+    def outcome():
+        return wb.Outcome((x - 3.0).square().sum(), {}, {} if bounded else {"sum": x.sum() - 7.5})
+
+    history = wb.minimize(outcome, unknown, wb.methods.SciPy("trust-constr"), iterations=100, **QUIET)
+    assert history.reason == "converged"
+    assert x.tolist() == pytest.approx([2.5] * 3, abs=1e-6)
+
+
 def test_a_loss_that_is_not_a_number_is_a_rollout_that_failed():
     x = leaf(5.0)
     history = wb.minimize(lambda: (x - x.log()).sum(), wb.Unknown(x, scale=5.0), wb.methods.SciPy("SLSQP"), **QUIET)

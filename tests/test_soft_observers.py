@@ -213,6 +213,23 @@ def test_a_rollout_begins_without_memory_and_copies_share_none():
     np.testing.assert_array_equal(other(start, 0.0).detach(), calls[1])
 
 
+def test_rollouts_of_another_simulation_have_memories_of_their_own():
+    """Of one with half the control interval and two worlds, as a check of a trained controller has it."""
+    sim = simulation("springs", actuators=(wb.actuators.Muscle("pull", "high", (0, 0, 1), 3e3),))
+    finer = wb.Simulation(sim.scene, sim.solver, sim.dt / 2, 2, worlds=2)
+    start = finer.state(velocity=np.array([0.5, 0.0, 0.3]))
+    observers = Delayed(Centroid(acceleration=True), 2), Noisy(Centroid(), 0.1, seed=1), Delayed(Accelerometer(), 1)
+    for observer in observers:
+        own, other = (wb.controllers.MLP(s, observer, (8,), seed=1) for s in (finer, sim))
+        expected = finer.rollout(own, 5, start).control.detach()
+        for _ in range(2):
+            np.testing.assert_array_equal(finer.rollout(other, 5, start).control.detach(), expected)
+    late = observers[0].bind(sim)
+    late(sim.state())
+    with pytest.raises(ValueError, match="was called for 1 worlds, and is now called for 2.*call forget"):
+        late(start)
+
+
 def test_gradients_pass_through_delay_and_acceleration():
     """Of a loss of late accelerations with respect to the initial velocity, in double precision by differences."""
     sim = simulation("projective")
@@ -269,7 +286,7 @@ def test_noise_has_its_deviation_and_repeats_with_a_seed():
         ),
         (lambda sim: ObstacleForces(("wall",)).bind(simulation("springs")), ValueError, "has no obstacles"),
         (
-            lambda sim: ObstacleForces(("wall",)).bind(simulation("springs", obstacles=(floor(),))),
+            lambda sim: ObstacleForces(("wall",)).bind(simulation("springs", obstacles=(floor(0.2),))),
             KeyError,
             "there is no obstacle 'wall'; the scene has",
         ),
@@ -285,3 +302,23 @@ def test_a_flat_region_has_no_rotation():
     sim = wb.Simulation(wb.Scene([SoftBody("block", BLOCK.shape, Material(E), sheet)]), wb.MassSpring(1 / 16), 1e-3, 4)
     with pytest.raises(ValueError, match="Gyroscope: region 'layer' has no extent in one direction"):
         Gyroscope("layer").bind(sim)
+
+
+@pytest.mark.parametrize(
+    "observer",
+    [
+        Strain("low"),
+        Gyroscope("low"),
+        Accelerometer("low"),
+        Centroid(),
+        Clusters(2, acceleration=True),
+        wb.observers.Grid(),
+    ],
+    ids=lambda observer: type(observer).__name__,
+)
+def test_parameters_without_effect_on_an_observation_are_refused_only_if_unknown(observer):
+    sim = simulation("springs")
+    observe, state = observer.bind(sim), sim.state()
+    with pytest.raises(ValueError, match="no parameter 'youngs_moduli'; .*; did you mean 'youngs_modulus'"):
+        observe(state, youngs_moduli=1e4)
+    assert torch.equal(observe(state, youngs_modulus=sim.parameter("youngs_modulus")), observe(state))

@@ -128,6 +128,7 @@ def test_the_thinnest_plate_holds(solver, condition, thick, upright, place):
         Union((Heightfield((-1.0, -1.0), 0.1, np.zeros((21, 21))), Box((0, 0, -0.2), (0.1, 0.1, 0)))),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.* its lattice may fold there")
 def test_an_obstacle_far_below_is_there(shape):
     """In a scene without a domain, springs touch every shape at its place, and not only near the bodies at rest."""
     sim = falls(MassSpring(0.05), shape, lower=(-0.1, -0.1, 1.0), upper=(0.1, 0.1, 1.2))
@@ -150,6 +151,7 @@ def test_what_lies_outside_of_the_grid_is_not_looked_at():
     [(MassSpring(0.05, contact_stiffness=1e5), 0.0), (MassSpring(0.05), 100.0)],
     ids=["soft", "fast"],
 )
+@pytest.mark.filterwarnings("ignore:.* its lattice may fold there")
 def test_what_passes_an_obstacle_stops_the_run(solver, speed):
     """Pushed below the middle of a plate that gives way, or from one side to the other in a single step."""
     sim = falls(solver, Box(*plate(0.1)[::7]), velocity=(0.0, 0.0, -speed))

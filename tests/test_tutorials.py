@@ -1,5 +1,6 @@
 """Stored tutorials: readable without a kernel, in small steps, with answers to a reader's first questions."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "tutorials"
 LONGEST = 15  # lines of a cell that does not describe a robot
-LARGEST = 25e6  # all tutorials together [bytes]
+LARGEST = 8e6  # all tutorials together [bytes]
 
 
 @pytest.fixture(params=sorted(path.name for path in FOLDER.glob("*.ipynb")))
@@ -63,6 +64,12 @@ def test_motions_have_pictures_and_the_last_one_a_player(cells):
     assert motions
     assert all("image/png" in bundle for bundle in motions)
     assert ["text/html" in bundle for bundle in motions] == [False] * (len(motions) - 1) + [True]
+
+
+def test_pictures_have_a_palette(cells):
+    """It makes them three times smaller."""
+    pictures = [o["data"]["image/png"] for o in outputs(cells) if "image/png" in o.get("data", {})]
+    assert {base64.b64decode("".join(picture))[25] for picture in pictures} == {3}  # type of colours in the header
 
 
 def test_they_are_not_too_large():

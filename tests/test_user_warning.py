@@ -21,7 +21,9 @@ def rebounding() -> wb.Scene:
     """A cube on a floor that is too stiff for the step."""
     cube = wb.RigidBody("cube", wb.shapes.Box((-0.05,) * 3, (0.05,) * 3), 1e3, points=8)
     free = wb.Joint("cube", "free", None, "cube", start=(0, 0, 0.2, 0, 0, 0, 1))
-    return wb.Scene([cube], obstacles=[wb.floor()], joints=[free], contacts=[wb.Contact("cube", "floor", 1e10)])
+    return wb.Scene(
+        [cube], obstacles=[wb.floor(friction=0.0)], joints=[free], contacts=[wb.Contact("cube", "floor", 1e10)]
+    )
 
 
 class Subclass(wb.Simulation):

@@ -214,3 +214,29 @@ def test_double_precision_falls_far_away_as_it_falls_here(solver):
     h = near.dt / near.substeps
     assert fallen[0] == pytest.approx(-9.81 * 5e-3 * (5e-3 + h) / 2.0, rel=1e-6)
     assert fallen[1] == pytest.approx(fallen[0], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        wb.MPM(0.02),
+        wb.MassSpring(0.02),
+        wb.ProjectiveDynamics(0.02, elements="tetrahedra"),
+        wb.ProjectiveDynamics(0.02, elements="hexahedra"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:SoftBody 'slab'. 2 cells of 0.02 m fill its thickness")
+def test_a_region_of_another_density_that_cuts_through_cells_is_named(solver):
+    """The upper part of a slab is ten times as dense: right if its face lies between cells, and named 8 mm above."""
+    low, high = wb.Material(2e5, 0.25, 100.0), wb.Material(2e5, 0.25, 1000.0)
+
+    def simulation(height):
+        regions = {"top": Box((-1, -1, height), (1, 1, 1))}
+        body = wb.SoftBody("slab", Box((0, 0, 0), (0.12, 0.04, 0.04)), low, regions, {"top": high})
+        return wb.Simulation(wb.Scene([body]), solver, dt=0.01, substeps=None)
+
+    matter = simulation(0.02).model.matter
+    assert matter.density @ matter.volume == pytest.approx(0.12 * 0.04 * 0.02 * 1100.0, rel=1e-6)
+    with pytest.warns(UserWarning, match=r"'slab': regions of other densities.* mean density .* instead of 3[67]\d"):
+        matter = simulation(0.028).model.matter
+    assert abs(matter.density @ matter.volume / (0.12 * 0.04**2) / 370.0 - 1.0) > 0.05

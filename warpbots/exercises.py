@@ -72,7 +72,8 @@ def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
         elif parameter.default is inspect.Parameter.empty:
             raise WrongAnswer(f"{exercise}: {name} is not defined; run the cells above first")
         if _is_open(answers.get(name, 0)):
-            where = f"in `{name}`" if isinstance(answers[name], wp.Kernel) else f"after `{name} =`"
+            written = isinstance(answers[name], wp.Kernel | types.FunctionType)
+            where = f"in `{name}`" if written else f"after `{name} =`"
             raise WrongAnswer(f"{exercise}: no answer yet; replace the three dots {where}")
     return answers
 

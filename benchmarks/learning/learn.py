@@ -1,6 +1,6 @@
 """Learns a task by several methods, and writes how well the policy does after how many samples and CPU seconds.
 
-    python benchmarks/learning/learn.py walker_2d.toml ppo --seed 0 --out curves
+    python benchmarks/learning/learn.py benchmarks/learning/walker_2d.toml ppo --seed 0 --out curves
     python benchmarks/learning/learn.py --draw curves/gripper curves/fish --picture curves.png
 
 Methods: ppo and sac of Stable-Baselines3, shac (short-horizon gradients with a critic, beside this file), and cma, an
@@ -8,6 +8,9 @@ evolution of linear policies whose population are the worlds. Settings are in th
 are divided by their running standard deviation, after their running mean was subtracted; shac always does this. At
 evenly spaced numbers of samples the policy without randomness is judged in other worlds, for one episode each; this
 takes no samples and its time is not counted.
+
+With WARPBOTS_THREADS=1 in the environment all worlds stay on one core: handing them to threads costs these small tasks
+up to twice the CPU time.
 """
 
 import argparse
@@ -26,7 +29,10 @@ from shac import learn as learn_by_shac
 
 import warpbots as wb
 
-METHODS = ("ppo", "sac", "shac", "cma")
+METHODS = {
+    "ppo": ("PPO", "#0072b2"), "sac": ("SAC", "#d55e00"), "shac": ("SHAC", "#009e73"), "cma": ("CMA-ES", "#8f5fbf")
+}  # fmt: skip
+"""The names and colours of the methods in pictures."""
 
 
 class Curve:
@@ -140,48 +146,57 @@ def by_cma(own: dict[str, Any], task: str, seed: int, curve: Curve) -> None:
 
 
 def draw(folders: list[Path], path: Path) -> None:
-    """A picture of the curves of folders, by samples and by seconds: thick the mean of the seeds, thin each seed."""
+    """A picture of the curves of folders, by samples: thick the median of the seeds, thin each seed."""
     import matplotlib.pyplot as plt
 
-    size = (9, 0.4 + 2.6 * len(folders))
-    figure, rows = plt.subplots(len(folders), 2, figsize=size, sharey="row", layout="constrained", squeeze=False)
-    for folder, axes in zip(folders, rows, strict=True):
-        for k, method in enumerate(METHODS):
+    columns = min(2, len(folders))
+    lines = -(-len(folders) // columns)
+    figure, panels = plt.subplots(lines, columns, figsize=(9, 0.7 + 2.7 * lines), layout="constrained", squeeze=False)
+    for axes in panels.flat[len(folders) :]:
+        axes.set_axis_off()
+    drawn = {}
+    for folder, axes in zip(folders, panels.flat, strict=False):
+        for method, (name, color) in METHODS.items():
             runs = []
             for file in sorted(folder.glob(f"{method}-*.csv")):
                 with file.open() as text:
                     runs.append(np.array([[float(v) for v in row.values()] for row in csv.DictReader(text)]))
             for run in runs:
-                axes[0].plot(run[:, 0] / 1000, run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
-                axes[1].plot(run[:, 1], run[:, 2], color=f"C{k}", alpha=0.35, linewidth=1)
+                axes.plot(run[:, 0] / 1000, run[:, 2], color=color, alpha=0.35, linewidth=0.8)
             if runs:
                 length = min(map(len, runs))
-                mean = np.mean([run[:length] for run in runs], axis=0)
-                label = f"{method.upper()} ({len(runs)} {'seed' if len(runs) == 1 else 'seeds'})"
-                axes[0].plot(mean[:, 0] / 1000, mean[:, 2], color=f"C{k}", linewidth=2, label=label)
-                axes[1].plot(mean[:, 1], mean[:, 2], color=f"C{k}", linewidth=2)
-        axes[0].set(ylabel="return of an episode", title=folder.name.replace("_", " "))
-        axes[0].legend(frameon=False, fontsize=8)
-    rows[-1, 0].set_xlabel("samples [thousands]")
-    rows[-1, 1].set_xlabel("CPU time [s]")
+                median = np.median([run[:length] for run in runs], axis=0)
+                (drawn[name],) = axes.plot(median[:, 0] / 1000, median[:, 2], color=color, linewidth=2.2)
+        axes.set(ylabel="return of an episode", title=folder.name.replace("_", " "))
+    for axes in panels.flat[max(0, len(folders) - columns) : len(folders)]:
+        axes.set_xlabel("samples [thousands]")
+    figure.legend(drawn.values(), drawn.keys(), loc="outside upper center", ncols=len(drawn), frameon=False)
     figure.savefig(path, dpi=110)
 
 
 def main() -> None:
     """Read the command line, and learn or draw."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("settings", nargs="?", help="file of settings beside this file")
-    arguments.add_argument("method", nargs="?", choices=METHODS)
+    arguments.add_argument("settings", nargs="?", help="file of settings, from where you stand or beside this file")
+    arguments.add_argument("method", nargs="?", choices=list(METHODS))
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--out", type=Path, default=Path("curves"), help="folder of the curves")
     arguments.add_argument("--draw", type=Path, nargs="+", metavar="FOLDER", help="draw the curves of folders")
     arguments.add_argument("--picture", type=Path, default=Path("curves.png"), help="where the picture goes")
     chosen = arguments.parse_args()
     if chosen.draw is not None:
+        if empty := [str(folder) for folder in chosen.draw if not [*folder.glob("*-*.csv")]]:
+            arguments.error(f"there are no curves, METHOD-SEED.csv, in {', '.join(empty)}")
         return draw(chosen.draw, chosen.picture)
     if chosen.method is None:
         arguments.error("name settings and a method, or --draw FOLDER ...")
-    settings = tomllib.loads((Path(__file__).parent / chosen.settings).read_text())
+    file, beside = Path(chosen.settings), Path(__file__).parent / chosen.settings
+    if not file.is_file() and not beside.is_file():
+        known = ", ".join(sorted(path.name for path in Path(__file__).parent.glob("*.toml")))
+        arguments.error(f"there is no file {chosen.settings}, from {Path.cwd()} or beside this file, which has {known}")
+    settings = tomllib.loads((file if file.is_file() else beside).read_text())
+    if chosen.method not in settings:
+        arguments.error(f"{chosen.settings} has no settings of {chosen.method}, which is a section [{chosen.method}]")
     own, task = settings[chosen.method], settings["task"]
     chosen.out.mkdir(parents=True, exist_ok=True)
     curve = Curve(settings, own["samples"], chosen.out / f"{chosen.method}-{chosen.seed}.csv")

@@ -16,7 +16,7 @@ import time
 import numpy as np
 import refined
 import torch
-from chainqueen_common import KILO, Size, curves, film, options, sized, stored_as, wb
+from chainqueen_common import KILO, Size, cost, curves, distance, film, options, sized, stored_as, wb
 
 LENGTH = 0.3
 DX = 1 / 80
@@ -48,13 +48,6 @@ def motion(sim: wb.Simulation, table: torch.Tensor) -> wb.Trajectory:
     return sim.rollout(table.clamp(-1, 1).repeat_interleave(HOLD, dim=0), STEPS)
 
 
-def loss(sim: wb.Simulation, table: torch.Tensor) -> torch.Tensor:
-    """Minus the distance that a table of controls moves the robot [m], and the cost of its signals."""
-    walk = motion(sim, table)
-    way = sim.center_of_mass(walk.final) - sim.center_of_mass(sim.state())
-    return 0.5e-6 * walk.control.square().sum() - way[0, 0]
-
-
 def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajectory, wb.Trajectory]:
     """Learn from a seed; return all distances [m], the CPU time [s], and the first and last motions."""
     table = 0.1 * torch.randn(STEPS // HOLD, sim.channels, generator=torch.Generator().manual_seed(seed))
@@ -64,7 +57,7 @@ def learn(sim: wb.Simulation, seed: int) -> tuple[np.ndarray, float, wb.Trajecto
     began = time.process_time()
     unknown = wb.Unknown(table, -1.0, 1.0)
     history = wb.minimize(
-        lambda: loss(sim, table), unknown, wb.methods.Torch(lr=2e-2, max_norm=0.1), iterations=ITERATIONS
+        lambda: cost(motion(sim, table)), unknown, wb.methods.Torch(lr=2e-2, max_norm=0.1), iterations=ITERATIONS
     )
     seconds = time.process_time() - began
     with torch.no_grad():
@@ -76,8 +69,7 @@ def refine(sim: wb.Simulation, size: str) -> None:
 
     def play(how: refined.Refinement, name: str) -> float:
         finer, control = refined.again(sim, how, "dx"), refined.kept(name)["control"][:STEPS]
-        start = finer.center_of_mass(finer.state())
-        return float((finer.center_of_mass(finer.rollout(control, STEPS).final) - start)[0, 0])
+        return float(distance(finer.rollout(control, STEPS)))
 
     gaits = {"biped with cables": stored_as("chainqueen_biped", size)}
     if size == "small":

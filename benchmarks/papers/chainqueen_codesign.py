@@ -21,8 +21,10 @@ import torch
 from chainqueen_common import (
     KILO,
     SIZES,
+    cost,
     curves,
     designed_by,
+    distance,
     film,
     in_processes,
     keep_walk,
@@ -39,6 +41,8 @@ DX = 1 / 80
 STEPS = {"small": sized(200, 4), "full": sized(400, 4)}
 """Control intervals of 10 ms: the motion of the paper, of 4 s, has the full size."""
 ITERATIONS = sized(40, 2)
+RATE = 1e-2
+"""Learning rate of Adam, of the controller and, relative to their ranges, of the fields."""
 FIELDS = {
     "E": ("youngs_modulus", 7 * KILO, 20 * KILO),
     "mass": ("density", 0.7 * KILO, 2.0 * KILO),
@@ -81,18 +85,15 @@ def controller(sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
 def learn(sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
     """Learn from a seed; return the distances of all iterations [m], and the motion of the best iteration."""
     policy = controller(sim, seed)
-    start = sim.center_of_mass(sim.state())[0, 0].item()
     fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
-        walk = sim.rollout(policy, STEPS[size], **fields)
-        x = walk.final.position[0, :, 0].mean()  # the mean of the particles, as in the paper
-        return start - x + 0.5e-6 * walk.control.square().sum()
+        return cost(sim.rollout(policy, STEPS[size], **fields))
 
     history = wb.minimize(
         loss,
         {"policy": policy} | unknowns,
-        wb.methods.Torch(lr=1e-2, max_norm=0.1),
+        wb.methods.Torch(lr=RATE, max_norm=0.1),
         iterations=ITERATIONS,
         progress=False,
     )
@@ -108,15 +109,16 @@ def stored_name(subset: tuple[str, ...], size: str) -> str:
 
 
 def refine(sim: wb.Simulation, size: str) -> None:
-    """Play the stored gaits of a size again, finer."""
+    """Play the stored gaits of a size again, finer; those for several grids are of `chainqueen_resolved`."""
 
     def play(how: refined.Refinement, name: str) -> float:
         finer = refined.again(sim, how, "dx", designed_by(name))
-        walk = stored_walk(name, finer, controller(finer), STEPS[size])
-        return float((walk.final.position[0, :, 0] - walk.start.position[0, :, 0]).mean())
+        return float(distance(stored_walk(name, finer, controller(finer), STEPS[size])))
 
-    subsets = (), tuple(FIELDS)
-    refined.table({named(s): functools.partial(play, name=stored_name(s, size)) for s in subsets}, 0.75)
+    gaits = {named(subset): stored_name(subset, size) for subset in ((), tuple(FIELDS))}
+    if size == "small":
+        gaits |= {f"{label}, for several grids": f"{name}_grids" for label, name in gaits.items()}
+    refined.table({label: functools.partial(play, name=name) for label, name in gaits.items()}, 0.75)
 
 
 def run(

@@ -169,13 +169,35 @@ def nearest_mean(field: torch.Tensor, position: np.ndarray, places: np.ndarray) 
     return total / count
 
 
+def spread(fields: Mapping[str, torch.Tensor], places: np.ndarray, sim: wb.Simulation) -> dict[str, torch.Tensor]:
+    """Fields at `places`, shape (n, dim) [m], on the matter of a simulation: each particle has the nearest value.
+
+    The values are differentiable with respect to those at the places.
+    """
+    nearest = cKDTree(places).query(sim.model.matter.position)[1]
+    return {key: v[..., nearest] for key, v in fields.items()}
+
+
 def stored_fields(stored: Mapping[str, torch.Tensor], sim: wb.Simulation) -> dict[str, torch.Tensor]:
     """Stored fields on the matter of a simulation: each particle has the values of the one that was nearest at rest."""
     fields = {key.partition(".")[2]: v for key, v in stored.items() if key.startswith("field.")}
     if not fields:
         return {}
-    nearest = cKDTree(stored["position"].numpy()).query(sim.model.matter.position)[1]
-    return {key: v[..., nearest] for key, v in fields.items()}
+    return spread(fields, stored["position"].numpy(), sim)
+
+
+def distance(motion: wb.Trajectory[Any], region: str | None = None) -> torch.Tensor:
+    """Distance that the centre of mass of all matter, or of a region, has moved along x [m].
+
+    Masses are those before any design; with one density the centre is the mean of the particles, as in the paper.
+    """
+    start, end = (motion.simulation.center_of_mass(state, region) for state in (motion.start, motion.final))
+    return (end - start)[0, 0]
+
+
+def cost(motion: wb.Trajectory[Any], region: str | None = None) -> torch.Tensor:
+    """Minus the distance [m], and the cost of the signals."""
+    return 0.5e-6 * motion.control.square().sum() - distance(motion, region)
 
 
 def keep_walk(

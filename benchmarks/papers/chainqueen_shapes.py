@@ -26,7 +26,9 @@ from chainqueen_common import (
     KILO,
     SIZES,
     Size,
+    cost,
     curves,
+    distance,
     film,
     in_processes,
     keep_walk,
@@ -151,8 +153,8 @@ def lizard() -> wb.Scene:
     )  # fmt: skip
 
 
-RESOLVED = {"flat"}
-"""Robots with a second stored gait, for several grids, of `chainqueen_resolved`."""
+SECOND = {"flat": "flat_grids", "rhino": "rhino_grids", "lizard": "lizard_full"}
+"""Second stored gaits of robots: for several grids, of `chainqueen_resolved`, and of the full size."""
 WALKERS = {
     "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(60, 1)),
     "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
@@ -167,18 +169,6 @@ ROBOTS = {
 """The robots by size: 20,000 and 22,084 particles in the paper, about 17,600 and 24,700 at full size."""
 
 
-def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
-    """Distance that the centre of mass of the robot has moved along x [m]."""
-    place = sim.center_of_mass(motion.final, "robot") - sim.center_of_mass(sim.state(), "robot")
-    return place[0, 0]
-
-
-def cost(walker: Walker, sim: wb.Simulation, policy: wb.controllers.MLP) -> torch.Tensor:
-    """Minus the distance of the robot [m], and the cost of its signals."""
-    walk = sim.rollout(policy, walker.steps)
-    return 0.5e-6 * walk.control.square().sum() - distance(sim, walk)
-
-
 def learn(walker: Walker, name: str, device: str | None, seed: int) -> tuple[np.ndarray, wb.Trajectory, wb.Trajectory]:
     """Learn from a seed, and store the gait of the first seed.
 
@@ -191,8 +181,13 @@ def learn(walker: Walker, name: str, device: str | None, seed: int) -> tuple[np.
     method = wb.methods.Torch(
         lr=walker.lr, max_norm=0.1, scheduler=lambda adam: torch.optim.lr_scheduler.ExponentialLR(adam, walker.decay)
     )
-    loss = functools.partial(cost, walker, sim, policy)
-    history = wb.minimize(loss, policy, method, iterations=walker.iterations, progress=False)
+    history = wb.minimize(
+        lambda: cost(sim.rollout(policy, walker.steps), "robot"),
+        policy,
+        method,
+        iterations=walker.iterations,
+        progress=False,
+    )
     if seed == 0:
         keep_walk(f"chainqueen_{name}", sim, policy, {})
     with torch.no_grad():
@@ -209,7 +204,7 @@ def run(
     began = time.process_time()
     distances, *motions = learn(walker, name, device, seed)
     seconds = time.process_time() - began
-    before, after = (distance(motion.simulation, motion).item() for motion in motions)
+    before, after = (distance(motion, "robot").item() for motion in motions)
     if seed == 0:
         for motion, when in zip(motions, ("before", "after"), strict=True):
             film(f"chainqueen_{name}_{when}", motion, out)
@@ -220,7 +215,7 @@ def run(
 def play(how: refined.Refinement, walker: Walker, name: str, device: str | None) -> float:
     """Play a stored gait again, finer; return the distance [m]."""
     sim = refined.again(simulation(walker, device), how, "dx")
-    return distance(sim, stored_walk(name, sim, walker.controller(sim), walker.steps)).item()
+    return distance(stored_walk(name, sim, walker.controller(sim), walker.steps), "robot").item()
 
 
 def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: argparse.Namespace) -> None:
@@ -231,8 +226,8 @@ def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: ar
         for name in chosen.names:
             again = functools.partial(play, walker=walkers[name], device=chosen.device)
             plays[name] = functools.partial(again, name=f"chainqueen_{stored_as(name, chosen.size)}")
-            if name in RESOLVED and chosen.size == "small":
-                plays[f"{name}, for several grids"] = functools.partial(again, name=f"chainqueen_{name}_grids")
+            if name in SECOND and chosen.size == "small":
+                plays[f"{name}, gait {SECOND[name]}"] = functools.partial(again, name=f"chainqueen_{SECOND[name]}")
         refined.table(plays, 0.75)
         return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))

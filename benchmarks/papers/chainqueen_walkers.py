@@ -24,8 +24,10 @@ from chainqueen_codesign import FIELDS, designed, interval
 from chainqueen_common import (
     KILO,
     SIZES,
+    cost,
     curves,
     designed_by,
+    distance,
     film,
     in_processes,
     keep_walk,
@@ -80,19 +82,13 @@ def walker(robot: str, size: str, device: str | None) -> wb.Simulation:
     return simulation(LEGS[robot], SIZES[size].solver(DX, 3), device, SUBSTEPS[size])
 
 
-def distance(sim: wb.Simulation, motion: wb.Trajectory) -> torch.Tensor:
-    """Distance that the mean position has moved along x [m], weighted by the masses before any design."""
-    return sim.center_of_mass(motion.final)[0, 0] - sim.center_of_mass(sim.state())[0, 0]
-
-
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.controllers.MLP, dict]:
     """Learn from a seed; return the distances of all iterations [m], the controller and the fields."""
     policy = wb.controllers.MLP(sim, clock=CLOCK, seed=seed)
     fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
-        walk = sim.rollout(policy, STEPS, **fields)
-        return 0.5e-6 * walk.control.square().sum() - distance(sim, walk)
+        return cost(sim.rollout(policy, STEPS, **fields))
 
     method = wb.methods.Torch(lr=3e-2, max_norm=0.1)
     history = wb.minimize(loss, {"policy": policy} | unknowns, method, iterations=ITERATIONS, progress=False)
@@ -111,7 +107,7 @@ def play(policy: wb.controllers.MLP, legs: int, device: str | None) -> dict[str,
         same = wb.controllers.MLP(sim, clock=CLOCK)
         same.load_state_dict(policy.state_dict())
         with torch.no_grad():
-            found[name] = distance(sim, sim.rollout(same, STEPS)).item()
+            found[name] = distance(sim.rollout(same, STEPS)).item()
     return found
 
 
@@ -148,7 +144,7 @@ def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device:
         name = stored_name(robot, subset, size)
         finer = refined.again(walker(robot, size, device), how, "dx", designed_by(name))
         policy = wb.controllers.MLP(finer, clock=CLOCK)
-        return float(distance(finer, stored_walk(name, finer, policy, STEPS)))
+        return float(distance(stored_walk(name, finer, policy, STEPS)))
 
     plays = {
         f"{robot}{', designed' * bool(s)}": functools.partial(play, robot=robot, subset=s)

@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import math
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from fast import FAST
 
 import warpbots as wb
 
-__all__ = ["ENOUGH", "Fields", "Refinement", "again", "keep", "kept", "option", "table"]
+__all__ = ["ENOUGH", "Fields", "Refinement", "again", "keep", "kept", "measure", "option", "resolve", "table"]
 
 FOLDER = Path(__file__).resolve().parent / "stored"
 """Results of searches, a file each."""
@@ -83,21 +84,65 @@ def again(sim: wb.Simulation, how: Refinement, cell: str, fields: Fields | None 
 
     Args:
         sim: The simulation with which the motion was found.
-        how: The refinement; on a finer grid steps are as long as its stability bound permits.
+        how: The refinement; on a finer grid steps are as long as its stability bound permits, divided by `how.steps`.
         cell: Field of the solver with the size of cells, such as ``"dx"``.
         fields: The designed fields with which the motion will be played, as stiffer or lighter matter has a lower
             bound; None if the scene keeps its matter.
     """
     solver: Any = sim.solver
+    substeps = sim.substeps
     if how.cells != 1.0:
         solver = dataclasses.replace(solver, **{cell: how.cells * getattr(solver, cell)})
         finer = wb.Simulation(sim.scene, solver, sim.dt, device=sim.model.device)
-        if fields is None:
-            return finer
-        designed = wb.Simulation(finer.scene_with(**fields(finer)), solver, sim.dt, device=sim.model.device)
-        substeps = max(finer.substeps, designed.substeps)
-        return wb.Simulation(sim.scene, solver, sim.dt, substeps, device=sim.model.device)
-    return wb.Simulation(sim.scene, solver, sim.dt, how.steps * sim.substeps, device=sim.model.device)
+        substeps = finer.substeps
+        if fields is not None:
+            designed = wb.Simulation(finer.scene_with(**fields(finer)), solver, sim.dt, device=sim.model.device)
+            substeps = max(substeps, designed.substeps)
+    return wb.Simulation(
+        sim.scene, solver, sim.dt, how.steps * substeps, device=sim.model.device, checkpoints=sim.checkpoints
+    )
+
+
+def resolve(
+    loss: Callable[[wb.Simulation], torch.Tensor],
+    sims: Mapping[Refinement, wb.Simulation],
+    unknowns: Any,
+    method: wb.methods.Torch,
+    iterations: int,
+    text: Callable[[float], str],
+    mean: Callable[[torch.Tensor], torch.Tensor] = torch.mean,
+) -> tuple[wb.optimize.History, float]:
+    """Optimise a motion in several discretisations at once, so that it belongs to none of them, and print its losses.
+
+    The best iteration is kept: later ones may be better in one discretisation and worse in another.
+
+    Args:
+        loss: Function of a simulation: the loss in it.
+        sims: A simulation for each discretisation.
+        unknowns: The values that are optimised.
+        method: The method.
+        iterations: Number of iterations, each of which has a rollout in every discretisation.
+        text: Function of a loss: its text.
+        mean: Function of the losses in all discretisations, shape (n,): their mean.
+
+    Returns:
+        The history, and the CPU time [s].
+    """
+    found: list[list[str]] = []
+
+    def losses() -> torch.Tensor:
+        each = torch.stack([loss(sim) for sim in sims.values()])
+        found.append([text(value) for value in each.tolist()])
+        print(", ".join(found[-1]), flush=True)
+        return mean(each)
+
+    begun = time.process_time()
+    history = wb.minimize(losses, unknowns, method, iterations=iterations, progress=False)
+    seconds = time.process_time() - begun
+    for how, first, best in zip(sims, found[0], found[history.best], strict=True):
+        print(f"{how.steps} x steps, cells of {how.cells:g} times the size: {first} -> {best}")
+    print(f"iteration {history.best} of {iterations}, {seconds:.0f} s of CPU time", flush=True)
+    return history, seconds
 
 
 def table(plays: Mapping[str, Play], cells: float, unit: str = "m") -> dict[str, tuple[float, float, float]]:
@@ -112,14 +157,14 @@ def table(plays: Mapping[str, Play], cells: float, unit: str = "m") -> dict[str,
     print("|---|---|---|---|")
     found = {}
     for name, play in plays.items():
-        measures = tuple(_measure(play, how) for how in (Refinement(), Refinement(steps=2), Refinement(cells=cells)))
+        measures = tuple(measure(play, how) for how in (Refinement(), Refinement(steps=2), Refinement(cells=cells)))
         texts = [f"{m:.3f} ({_share(m / measures[0])})" for m in measures[1:]]
         print("| " + " | ".join((name, f"{measures[0]:.3f}", *texts)) + " |", flush=True)
         found[name] = measures
     return found
 
 
-def _measure(play: Play, how: Refinement) -> float:
+def measure(play: Play, how: Refinement) -> float:
     """The measure, or NaN if the simulation fails, whose reason is printed."""
     try:
         with torch.no_grad():

@@ -28,7 +28,7 @@ import softbody_currents
 import softbody_tail
 from fast import figures, sized
 from softbody_fish_scene import fish
-from softbody_strokes import LAG, Stroke, compare, discretised, film, refine, resolve, show
+from softbody_strokes import LAG, Stroke, adam, compare, discretised, film, refine, show
 
 import warpbots as wb
 
@@ -101,13 +101,17 @@ def lagging(options: argparse.Namespace) -> list[dict]:
 
 
 def resolved(options: argparse.Namespace) -> list[dict]:
-    """Optimise the stored stroke of ``lagging`` in several discretisations at once, and try it in others."""
+    """Optimise the stored stroke of ``lagging`` in several discretisations at once, and try it in others.
+
+    The loss is the root mean square of the distances from the target.
+    """
     stroke = stroke_of("resolved")
     stroke.raw = refined.kept(NAMES["lagging"])["raw"][:STEPS].clone().requires_grad_()
-    begun = time.process_time()
-    history = resolve(stroke, {how: discretised(simulation, how) for how in LEARNT}, ITERATIONS)
-    seconds = time.process_time() - begun
-    print(f"iteration {history.best} of {ITERATIONS}, {seconds:.0f} s of CPU time", flush=True)
+    sims = {how: discretised(simulation, how) for how in LEARNT}
+    history, seconds = refined.resolve(
+        stroke.away, sims, stroke.raw, adam(stroke), ITERATIONS, lambda away: f"{1e3 * away:.1f} mm",
+        mean=lambda away: away.square().mean().sqrt(),
+    )  # fmt: skip
     refined.keep(NAMES["resolved"], raw=stroke.raw)
     with torch.no_grad():
         away = {str(how): float(stroke.away(discretised(simulation, how))) for how in (*LEARNT, *JUDGED)}

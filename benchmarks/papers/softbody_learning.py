@@ -116,10 +116,13 @@ class Following(VecEnvWrapper):
 def flown(last: np.ndarray, action: np.ndarray) -> np.ndarray:
     """Signals of the gripper: activations, and positions of the drone as sums of its velocities.
 
-    They are as in `softbody_gripper.Grip.controls`, and positions stay within the reach of the servos.
+    Velocities are as in `softbody_gripper.Grip.controls`. Actions from -1 to 1 are activations from 0 to 1, as cells
+    that are emptied by nine tenths have more than one shape (`PneumaticCell`). Positions stay within the reach of the
+    servos, and not below the start, where the floor would crush the arms.
     """
     arms, way = softbody_gripper.ARMS, softbody_gripper.FASTEST * softbody_gripper.STEP / REACH
-    return np.concatenate([action[:, :arms], (last[:, arms:] + way * action[:, arms:]).clip(-1.0, 1.0)], axis=1)
+    moved = (last[:, arms:] + way * action[:, arms:]).clip((-1.0, -1.0, 0.0), 1.0)
+    return np.concatenate([0.5 + 0.5 * action[:, :arms], moved], axis=1, dtype=np.float32)
 
 
 def lagged(last: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -294,7 +297,7 @@ def draw(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
         axes.axhline(near, color="0.4", lw=0.8, ls="--", label=f"arrived: {near:.3g} mm")
         lowest = min(near, *(1e3 * min(run["curve"]) for run in found[name]))
         axes.set(xscale="log", yscale="log", xlabel="episode", title=name, xlim=(0.8, 1.3 * longest))
-        axes.set_ylim(bottom=0.2 * lowest)  # room for the legend
+        axes.set_ylim(bottom=0.02 * lowest)  # room for the legend
         axes.legend(frameon=False, fontsize=7, loc="lower left")
     figure.axes[0].set_ylabel("distance from the target [mm]")
     figure.savefig(path)

@@ -1,11 +1,13 @@
 """Soft multi-body paper, figure 4b: an octopus with 16 muscles learns to swim to a target in 400 steps.
 
-    python benchmarks/papers/softbody_octopus.py [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
+    python benchmarks/papers/softbody_octopus.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
 
-Each muscle has four segments, 64 signals in 400 steps, which are 25,600 unknowns. Adam and CMA-ES (with a diagonal
-covariance) have as many episodes from the same noise. Prints a table, the memory of the process before and after the
-first and the last episode, and writes ``softbody_octopus.png`` and film strips beside this file; motions as USD to
-``--out``.
+Each muscle has four segments, 64 signals in 400 steps, which are 25,600 unknowns. ``stroke`` finds them for fibres,
+which push as well as pull: Adam and CMA-ES (with a diagonal covariance) have as many episodes from the same noise.
+``pull`` finds them for muscles that only pull, by Adam from the noise of seed 0, first on the mesh of ``stroke`` and
+then on a finer one, and plays them on finer meshes and in shorter steps. ``--refine`` plays the stored strokes again,
+finer. Prints tables, the memory of the process before and after the first and the last episode of ``stroke``, and
+writes ``softbody_octopus.png`` and film strips beside this file; motions as USD to ``--out``.
 """
 
 import argparse
@@ -23,14 +25,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 import refined
 from fast import figures, sized
 from softbody_octopus_scene import octopus
-from softbody_strokes import Stroke, compare, refine, show
+from softbody_strokes import METHODS, Stroke, compare, film, refine, show
 
 import warpbots as wb
 
 HERE = figures(__file__)
 """Where figures go."""
-NAME = "softbody_octopus"
-"""Of figures and of the stored stroke."""
+NAMES = {"stroke": "softbody_octopus", "pull": "softbody_octopus_pull"}
+"""Names of the figures and of the stored strokes of the parts."""
+MESH = sized(2, 1)
+"""Fineness of the mesh on which ``pull`` learns in the end."""
+COARSE, FINE, RATE = sized(23, 2), sized(30, 2), 0.3
+"""Of ``pull``: episodes on the mesh of ``stroke`` and on the finer one, and the rate in the first of the latter."""
+JUDGED = (
+    refined.Refinement(steps=2),
+    refined.Refinement(cells=sized(2 / 3, 1.0)),
+    refined.Refinement(cells=sized(0.5, 1.0)),
+)
+"""The discretisations in which the stroke of ``pull`` is tried afterwards; the search sees none of them."""
 STEP, STEPS = 0.01, sized(400, 4)
 WAY = (-0.4, -0.4, 0.8)
 """From the start to the target [m]; the paper's second axis is up, our third."""
@@ -49,10 +61,29 @@ def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, subs
     return wb.Simulation(octopus(fineness), solver, STEP, substeps, worlds=worlds)
 
 
-def make_stroke() -> Stroke:
-    """The stroke to the target, with the settings of its search."""
-    settings = {"lag": LAG, "rate": 0.5, "fade": 0.97, "longest": LONGEST, "memory": 0.99}
-    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **settings)
+def pulling(fineness: float = 1, substeps: int = 1) -> wb.Simulation:
+    """Simulation of the octopus whose muscles only pull; all states are kept for the gradient.
+
+    Args:
+        fineness: Fineness of the mesh, relative to `MESH`.
+        substeps: Steps in an interval of control.
+    """
+    solver = wb.ProjectiveDynamics(0.05, 1e-4, collisions=False)
+    scene = octopus(round(MESH * fineness), pull=True)
+    return wb.Simulation(scene, solver, STEP, substeps, checkpoints=wb.Checkpoints.all())
+
+
+def make_stroke(part: str = "stroke", fineness: float = 1, rate: float = 0.5) -> Stroke:
+    """The stroke to the target of a part, one of `NAMES`, with the settings of its search.
+
+    Args:
+        part: The part.
+        fineness: Fineness of the mesh, relative to the mesh of the part.
+        rate: Learning rate of Adam in the first episode.
+    """
+    settings = {"lag": LAG, "rate": rate, "fade": 0.97, "longest": LONGEST, "memory": 0.99, "pull": part == "pull"}
+    make = SIMULATIONS[part]
+    return Stroke(make(fineness), make(fineness, substeps=4), WAY, STEPS, **settings)
 
 
 def resident() -> float:
@@ -79,25 +110,62 @@ def check(stroke: Stroke) -> None:
     )
 
 
+SIMULATIONS = {"stroke": simulation, "pull": pulling}
+"""Functions that make the simulations of the parts."""
+
+
+def learn(options: argparse.Namespace) -> list[dict]:
+    """Find the stroke for fibres by all methods."""
+    stroke = make_stroke()
+    check(stroke)
+    runs = compare(NAMES["stroke"], stroke, options.seeds, options.episodes)
+    print(f"memory at the end {resident():.0f} MB")
+    show(NAMES["stroke"], stroke, runs, HERE, options.out)
+    return runs
+
+
+def pull(options: argparse.Namespace) -> list[dict]:
+    """Find the stroke for muscles that only pull, on a coarse mesh and then on a finer one, and try it finer."""
+    coarse, stroke, begun = make_stroke("pull", 1 / MESH), make_stroke("pull", rate=RATE), time.process_time()
+    METHODS["Adam"](coarse, 0, COARSE)
+    stroke.raw = coarse.raw.detach().clone().requires_grad_()
+    METHODS["Adam"](stroke, 0, FINE)
+    seconds = time.process_time() - begun
+    refined.keep(NAMES["pull"], raw=stroke.raw)
+    print(f"{COARSE} and {FINE} episodes, {seconds:.0f} s of CPU time", flush=True)
+    with torch.no_grad():
+        judged = {how: pulling(1 / how.cells, how.steps) for how in (refined.Refinement(), *JUDGED)}
+        away = {str(how): float(stroke.away(sim)) for how, sim in judged.items()}
+        for how, distance in away.items():
+            print(f"{how}: {1e3 * distance:.1f} mm from the target", flush=True)
+        shown = stroke.motion(judged[JUDGED[-1]])
+        film(HERE / f"{NAMES['pull']}.png", shown, options.out, stroke.target.numpy())
+    return [{"away": away, "seconds": seconds, "curve": [coarse.losses, stroke.losses]}]
+
+
+PARTS = {"stroke": learn, "pull": pull}
+
+
 def main() -> None:
-    """Learn the stroke by all methods."""
+    """Run the named parts, or all parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; all without a name")
     parser.add_argument("--seeds", type=int, default=sized(5, 1))
     parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
     refined.option(parser)
     options = parser.parse_args()
-    stroke = make_stroke()
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"there is no part {', '.join(unknown)}; possible are {', '.join(PARTS)}")
+    parts = options.parts or list(PARTS)
     if options.refine:
-        refine({NAME: stroke}, simulation)
+        for part in parts:
+            refine({NAMES[part]: make_stroke(part)}, SIMULATIONS[part])
         return
-    check(stroke)
-    runs = compare(NAME, stroke, options.seeds, options.episodes)
-    print(f"memory at the end {resident():.0f} MB")
-    show(NAME, stroke, runs, HERE, options.out)
+    found = {part: PARTS[part](options) for part in parts}
     if options.json:
-        options.json.write_text(json.dumps(runs))
+        options.json.write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

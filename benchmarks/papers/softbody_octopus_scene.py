@@ -20,6 +20,8 @@ _LEGS, _SEGMENTS = 8, 4
 """Legs, and segments of each muscle, which contract on their own."""
 _RADIUS, _REACH, _THICK, _DOME = 0.15, 0.40, 0.025, 0.12
 """Radius of the mantle, length of a leg, half its thickness at the mantle, and height of the mantle [m]."""
+_STIFFNESS, _CONTRACTION = 5e5, 0.4
+"""Stiffness of fibres [Pa], and the fraction of its length that a fibre loses at a signal of 1."""
 _HALF = math.radians(7.5)
 """Half the angle at which the root of a leg is seen from the middle."""
 
@@ -55,11 +57,14 @@ def octopus_mesh(fineness: int = 2) -> wb.shapes.TetMesh:
     return wb.shapes.TetMesh.oriented(np.stack([x, y, z], axis=1), tets)
 
 
-def octopus(fineness: int = 2) -> wb.Scene:
+def octopus(fineness: int = 2, pull: bool = False) -> wb.Scene:
     """An octopus with a muscle in the upper and one in the lower half of each leg, four segments each: 64 signals.
 
     Args:
         fineness: Fineness of the mesh, as in `octopus_mesh`.
+        pull: Whether muscles are a stress that pulls, for signals from 0 to 1, as strongly as a fibre that is held at
+            its length. Otherwise they are the fibres of the paper, which resist being shortened, and push for signals
+            below 0.
     """
     regions, muscles = {}, []
     for leg in range(_LEGS):
@@ -72,7 +77,12 @@ def octopus(fineness: int = 2) -> wb.Scene:
             box = wb.shapes.Box((start + step * segment, -0.05, bottom), (start + step * (segment + 1), 0.05, top))
             name = f"leg {leg} {half} {segment}"
             regions[name] = wb.shapes.Posed(box, (0.0, 0.0, 0.0), turn)
-            muscles.append(wb.actuators.Fibre(name, name, (c, s, 0.0), stiffness=5e5, max_contraction=0.4))
+            along = (c, s, 0.0)
+            muscles.append(
+                wb.actuators.Muscle(name, name, along, _STIFFNESS * _CONTRACTION)
+                if pull
+                else wb.actuators.Fibre(name, name, along, _STIFFNESS, _CONTRACTION)
+            )
     flesh = wb.Material(1e5, 0.3, _WATER, "neo_hookean")
     body = wb.SoftBody("octopus", octopus_mesh(fineness), flesh, regions, color=(0.75, 0.4, 0.45))
     return wb.Scene([body], muscles, gravity=(0.0, 0.0, 0.0), fluid=wb.Fluid(_WATER), name="octopus")

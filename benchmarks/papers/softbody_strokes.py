@@ -18,6 +18,7 @@ __all__ = [
     "LAG",
     "METHODS",
     "Stroke",
+    "adam",
     "averaged",
     "compare",
     "discretised",
@@ -25,7 +26,6 @@ __all__ = [
     "followed",
     "interval",
     "refine",
-    "resolve",
     "show",
 ]
 
@@ -81,6 +81,7 @@ class Stroke:
         fade: Factor by which the learning rate is multiplied after each episode.
         longest: Norm to which longer gradients are clipped before Adam [m]; None for no clipping.
         memory: Decay factor of Adam's mean square.
+        pull: Whether signals are from 0 to 1, for muscles that only pull, and not from -1 to 1.
         near: Distance from the target at which the swimmer counts as arrived [m].
         target: Target position of the centre of mass at the end [m], shape (3,).
         steps: Number of steps of an episode.
@@ -91,9 +92,10 @@ class Stroke:
     def __init__(
         self, sim: wb.Simulation, finer: wb.Simulation, way: Sequence[float], steps: int,
         lag: float = 0.0, rate: float = RATE, fade: float = FADE, longest: float | None = None, memory: float = 0.999,
+        pull: bool = False,
     ):  # fmt: skip
         self.sim, self.finer, self.steps, self.lag = sim, finer, steps, lag
-        self.rate, self.fade, self.longest, self.memory = rate, fade, longest, memory
+        self.rate, self.fade, self.longest, self.memory, self.pull = rate, fade, longest, memory, pull
         self.near = NEAR * float(np.linalg.norm(way))
         rest = sim.center_of_mass(sim.state())[0]
         self.target = rest + torch.as_tensor(way).to(rest)
@@ -107,7 +109,7 @@ class Stroke:
     def motion(self, sim: wb.Simulation | None = None) -> wb.Trajectory:
         """Simulate an episode, with `sim` instead of the usual simulation if `sim` is given."""
         control = followed(self.raw, self.sim.dt, self.lag) if self.lag else torch.tanh(self.raw)
-        return (sim or self.sim).rollout(control, self.steps)
+        return (sim or self.sim).rollout((1.0 + control) / 2.0 if self.pull else control, self.steps)
 
     def away(self, sim: wb.Simulation) -> torch.Tensor:
         """Simulate an episode with `sim`, and return the distance from the target at its end [m]."""
@@ -182,26 +184,6 @@ def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulatio
         return float(way.norm() - (start + way - end).norm())
 
     refined.table({name: functools.partial(play, name=name) for name in strokes}, 0.5)
-
-
-def resolve(stroke: Stroke, sims: Mapping[refined.Refinement, wb.Simulation], iterations: int) -> wb.optimize.History:
-    """Optimise a stroke further in several discretisations at once, so that it belongs to none of them.
-
-    The loss is the root mean square of the distances from the target. The best iteration is kept.
-
-    Args:
-        stroke: The stroke, with the raw controls from which the search starts.
-        sims: A simulation for each discretisation.
-        iterations: Number of iterations of Adam, each of which has an episode in every discretisation.
-    """
-
-    def loss() -> torch.Tensor:
-        away = torch.stack([stroke.away(sim) for sim in sims.values()])
-        print(", ".join(f"{1e3 * d:.1f}" for d in away.tolist()), flush=True)
-        return away.square().mean().sqrt()
-
-    print("mm from the target, " + ", ".join(map(str, sims)))
-    return wb.minimize(loss, stroke.raw, adam(stroke), iterations=iterations, progress=False)
 
 
 def compare(

@@ -42,7 +42,7 @@ def draw() -> Drawing:
         if left > 0:
             d.arrow(view((0.5, HEIGHT)), view((0.5 + UNIT * left, HEIGHT)), "purple", 4)
             d.text(view((0.5 + left / 2, HEIGHT + 0.1)), "*v*_{t}", "purple")
-        d.text(view(foot + UNIT * force + (0.09, -0.02)), "*λ*", "orange", 25, anchor="start", bold=True)
+        d.text(view(foot + UNIT * force + (0.14, -0.14)), "*λ*", "orange", 25, anchor="start", bold=True)
         d.circle(view((0, HEIGHT)), 5, "blue").circle(view(foot), 5, "ink")
         d.text((centre, 40), title, bold=True, size=25)
         d.text((centre, 354), law)

@@ -15,7 +15,7 @@ for k, e in enumerate(coefficients):
     bodies.append(wb.RigidBody(f"ball {k}", wb.shapes.Sphere((0, 0, 0), 0.05), 500.0, position=place, points=skin))
     joints.append(wb.Joint(f"rail {k}", "prismatic", None, f"ball {k}", position=place, start=0.5))
     laws.append(wb.Contact(f"ball {k}", "floor", stiffness=1e8, damping=1e10, restitution=e))
-scene = wb.Scene(bodies, obstacles=[wb.floor()], joints=joints, contacts=laws)
+scene = wb.Scene(bodies, obstacles=[wb.floor(friction=0.0)], joints=joints, contacts=laws)
 sim = wb.Simulation(scene, wb.Articulated(), dt=0.01, substeps=20)
 motion = sim.rollout(None, steps=150, observe=lambda state: state.q)
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")

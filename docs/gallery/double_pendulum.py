@@ -8,7 +8,7 @@ import torch
 import warpbots as wb
 
 end = (0, 0, -0.5)
-rod = wb.shapes.Union((wb.shapes.Capsule(end, (0, 0, 0), 0.025), wb.shapes.Sphere(end, 0.09)))
+rod = wb.shapes.Union((wb.shapes.Cylinder((0, 0, -0.413), (0, 0, 0), 0.025), wb.shapes.Sphere(end, 0.09)))
 upper = wb.RigidBody("upper", rod, color=(0.25, 0.45, 0.7))
 lower = wb.RigidBody("lower", rod, position=end, color=(0.85, 0.5, 0.3))
 shoulder = wb.Joint("shoulder", "revolute", None, "upper", axis=(0, 1, 0))

@@ -58,6 +58,9 @@ JOINTS = {
     "limit damping": (
         lambda: Joint("j", "revolute", None, "a", upper=1.0, limit_damping=-1.0), "limit_damping must not be negative",
     ),
+    "limit stiffness without limits": (
+        lambda: Joint("j", "revolute", None, "a", limit_stiffness=-5.0), "limit_stiffness must be a positive",
+    ),
 }  # fmt: skip
 BODIES = {
     "negative moments": (lambda: Inertia(1.0, (0, 0, 0), (1, 1, -1)), "must be positive definite"),
@@ -94,6 +97,15 @@ def test_parts_that_make_no_sense(case):
 
 
 ELBOW = Joint("elbow", "revolute", "link0", "link1")
+
+
+def chain(rough: str, *laws: Contact) -> Scene:
+    """Bodies a, b and c in a chain of joints; those in `rough` have points and the surface s."""
+    bodies = [RigidBody(n, BALL, points=9 * (n in rough), surface="s" if n in rough else None) for n in "abc"]
+    joints = [Joint("i", "revolute", "a", "b"), Joint("j", "revolute", "b", "c")]
+    return Scene(bodies, joints=joints, contacts=laws)
+
+
 SHOULDER = Joint("shoulder", "revolute", None, "link0")
 SCENES = {
     "no parent": (lambda: Scene(arm(), joints=[Joint("j", "revolute", "base", "link0")]),
@@ -116,6 +128,8 @@ SCENES = {
     "no solid": (lambda: Scene([RigidBody("a", BALL, points=10)], contacts=[Contact("a", "wall", 1e6)]),
                  "no body, surface or obstacle 'wall'; the scene has"),
     "idle points": (lambda: Scene([RigidBody("a", BALL, points=10)]), "no contact names it or its surface"),
+    "one body": (lambda: chain("a", Contact("s", "a", 1e6)), "Contact 's on a': all bodies that it names are one body or"),
+    "neighbours": (lambda: chain("ab", Contact("s", "s", 1e6)), "neighbours at a joint, .* never in contact; name another body"),
     "2D": (lambda: Scene([SoftBody("s", Box((0, 0), (1, 1)), Material(1e4, 0.3, 1e3)), *arm(1)]), "RigidBody 'link0' is 3D"),
 }  # fmt: skip
 
@@ -125,6 +139,11 @@ def test_scenes_that_make_no_sense(case):
     make, words = SCENES[case]
     with pytest.raises(SceneError, match=words):
         make()
+
+
+def test_neighbours_touch_by_their_own_names_and_the_ends_of_a_chain_by_a_surface():
+    model = Articulated().build(chain("abc", Contact("a", "b", 1e6), Contact("s", "s", 1e6)))
+    assert model.contact_topology.pair_law.numpy().tolist() == [0, 1, 1]  # a on b; a on c and c on a
 
 
 BUILDS = {
@@ -137,11 +156,6 @@ BUILDS = {
                 "RigidBody 'a': its mass does not follow from its shape: no moments of inertia are known for a HalfSpace"),
     "no volume": (lambda: Scene([RigidBody("a", TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 1]]))]),
                   "RigidBody 'a': its mass does not follow from its shape: it has a volume of"),
-    "one body": (lambda: Scene([RigidBody("a", BALL, points=9)], contacts=[Contact("a", "a", 1e6)]),
-                 "all bodies that it names are one"),
-    "neighbours": (lambda: Scene([RigidBody("a", BALL, points=9, surface="s"), RigidBody("b", BALL, surface="s")],
-                                 joints=[Joint("j", "revolute", "a", "b")], contacts=[Contact("s", "s", 1e6)]),
-                   "or joint neighbours, which are never in contact"),
     "terrain": (lambda: Scene([RigidBody("a", BALL, points=9)], contacts=[Contact("a", "hill", 1e6)],
                               obstacles=[Obstacle(Heightfield((0.0, 0.0), 1.0, np.zeros((4, 4))), name="hill")]),
                 "a Heightfield has no end and cannot be sampled"),
@@ -237,7 +251,7 @@ def test_a_body_that_falls_through_an_obstacle_gets_the_line_that_adds_the_law()
 def test_a_body_that_sinks_into_an_obstacle_under_its_weight_is_named():
     """By more than its own size. It does sink; a body on a joint, or without gravity, may not."""
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.05), position=(0, 0, 0.05), points=1)
-    law, parts = Contact("ball", "floor", 1e4, 1e4), {"obstacles": [floor(0.0)]}
+    law, parts = Contact("ball", "floor", 1e4, 1e4), {"obstacles": [floor(friction=0.0)]}
     weak = Scene([ball], contacts=[law], **parts)
     said = r"'ball on floor': 'ball' sinks 1 m into 'floor' .* its size of 0\.1 m, .*; give at least 1e\+07"
     with pytest.warns(UserWarning, match=said):
@@ -255,13 +269,13 @@ def test_a_body_that_sinks_into_an_obstacle_under_its_weight_is_named():
 def test_a_loose_body_that_falls_through_a_rigid_body_gets_the_line_that_adds_the_law():
     """The body below is fixed, or rests on a floor under a law; named by a law, thrown, or falling as well: no word."""
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.05), position=(0, 0, 0.5))
-    cube = RigidBody("cube", Box((-0.1,) * 3, (0.1,) * 3), position=(0, 0, 0.101))
+    cube = RigidBody("cube", Box((-0.1,) * 3, (0.1,) * 3), position=(0, 0, 0.101), friction=0.0)
     fixed, law = Joint("fixed", "fixed", None, "cube"), Contact("cube", "floor", 1e6)
     resting = dataclasses.replace(cube, points=8)
     said = r"'ball' falls through RigidBody 'cube', because no Contact names both; .*wb\.Contact\('ball', 'cube'"
     for scene in (
         Scene([ball, cube], joints=[fixed]),
-        Scene([ball, resting], obstacles=[floor(0.0)], contacts=[law]),
+        Scene([ball, resting], obstacles=[floor(friction=0.0)], contacts=[law]),
     ):
         with pytest.warns(UserWarning, match=said):
             Simulation(scene, Articulated(), 1e-4)
@@ -281,7 +295,7 @@ def test_a_body_that_may_not_fall_gets_no_warning():
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), position=(0, 0, 0.5))
     foot = dataclasses.replace(ball, name="foot", position=(1, 0, 0.4), points=1)
     arm = Joint("arm", "revolute", "ball", "foot", axis=(0, 1, 0))
-    law, ground = Contact("foot", "floor", 1e6), floor(0.0)
+    law, ground = Contact("foot", "floor", 1e6), floor(friction=0.0)
     for scene in (
         Scene([ball], obstacles=[ground], joints=[Joint("hinge", "revolute", None, "ball", axis=(0, 1, 0))]),
         Scene([ball, foot], obstacles=[ground], joints=[arm], contacts=[law]),

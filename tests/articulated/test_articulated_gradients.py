@@ -148,6 +148,81 @@ def test_gradients_at_sliding_and_sticking(mu, rng):
     assert_gradients(Loss(Simulation(scuffle("box", mu), Articulated("sdirk2", 1e-11), dt=0.004), rng, 6), rng)
 
 
+@pytest.mark.filterwarnings("ignore:Contact .box on floor. is not resolved")
+@pytest.mark.parametrize("method", ["sdirk2", "bdf1"])
+@pytest.mark.parametrize("viscosity", [1e9, 1e10])
+def test_a_box_that_comes_to_rest_within_a_range_narrower_than_the_tolerance(method, viscosity):
+    """At rest it sticks below 1e-7 or 1e-8 m/s; in a stage of 0.6 ms the tolerance is 2e-6 m/s."""
+    box = RigidBody("box", Box((-0.05, -0.05, -0.02), (0.05, 0.05, 0.02)), position=(0, 0, 0.02), points=8)
+    free = Joint("free", "free", None, "box", start_velocity=(1, 0, 0, 0, 0, 0))
+    law = Contact("box", "floor", 1e8, 1e9, friction=0.3, viscosity=viscosity)
+    scene = Scene([box], joints=[free], contacts=[law], obstacles=[floor(friction=0.3)])
+    sim = Simulation(scene, Articulated(method), dt=2e-3)
+
+    def way(mu):
+        return sim.rollout(None, 180, contact_friction=mu).final.q[0, 0]
+
+    mu = torch.full((1, 1), 0.3, dtype=torch.float64, requires_grad=True)
+    gradient = torch.autograd.grad(way(mu), mu)[0].item()
+    with torch.no_grad():
+        difference = (way(mu + 1e-5) - way(mu - 1e-5)).item() / 2e-5
+    assert abs(gradient / difference - 1.0) < 1e-6
+
+
+def test_a_cube_whose_points_would_not_slide_without_friction_sticks():
+    """A push and a torque move the centre and turn the cube so that points of its base stay where they are.
+
+    Sliding to either side overshoots by less than the tolerance, and friction reverses the speed.
+    """
+    push, side = 1.0, 0.06
+    cube = RigidBody("cube", Box((-0.03,) * 3, (0.03,) * 3), 800.0, position=(0, 0, 0.03), points=26)
+    law = Contact("cube", "floor", 2e6, 2e7, friction=0.4, viscosity=1e7)
+    sim = Simulation(Scene([cube], contacts=[law], obstacles=[floor()]), Articulated(), dt=5e-3 / 42)
+    force, torque = sim.parameter("body_force"), sim.parameter("body_torque")
+    force[0, 0] = torch.tensor([push, 0.0, -3.0])
+    torque[0, 0, 1] = push * side / 3.0  # inertia / (mass * height) = side / 3
+
+    def turned(mass):
+        return sim.rollout(None, 1, mass=mass, body_force=force, body_torque=torque).final.qd[0, 4]
+
+    mass = sim.parameter("mass").requires_grad_()
+    gradient = torch.autograd.grad(turned(mass), mass)[0].item()
+    with torch.no_grad():
+        h = 1e-6 * mass
+        difference = ((turned(mass + h) - turned(mass - h)) / (2 * h)).item()
+    assert abs(gradient / difference - 1.0) < 1e-5
+
+
+def test_friction_has_the_direction_of_slow_sliding():
+    """A corner slides so slowly that a correction within the tolerance turns its friction."""
+    box = RigidBody("box", Box((-0.0417,) * 3, (0.0417,) * 3), 794.0, position=(0, 0, 0.0417), points=8)
+    law = Contact("box", "floor", 1.21e5, 1.21e5, 0.5, 2.05e7, restitution=0.5)
+    start = torch.tensor([[-0.0436, 0.0223, 0.0038, 0.0196, -0.7175, 0.1574]], dtype=torch.float64)
+    found = []
+    for tolerance in (1e-9, 1e-13):
+        scene = Scene([box], contacts=[law], obstacles=[floor()])
+        sim = Simulation(scene, Articulated(tolerance=tolerance), dt=5e-3, substeps=1)
+        mu, q = sim.parameter("contact_friction").requires_grad_(), sim.state().q.clone()
+        q[0, 2] = -0.0054
+        turn = sim.rollout(None, 2, state=sim.state(q=q, qd=start), contact_friction=mu).final.qd[0, 3]
+        found.append(torch.autograd.grad(turn, mu)[0].item())
+    assert abs(found[0] / found[1] - 1.0) < 1e-4
+
+
+def test_a_stiff_limit_holds_a_slider_that_rests_on_it_within_the_tolerance():
+    """A slider that begins 5e-10 m beyond its limit, which yields by 3e-9 m: it was sixty times too fast."""
+    slider = RigidBody("slider", Box((-0.02,) * 3, (0.02,) * 3), 370.0)
+    rail = Joint("rail", "prismatic", None, "slider", axis=(0, 0, -1), start=(0.3000000005,), lower=-1.0, upper=0.3,
+                 limit_stiffness=8.2e7, limit_damping=3.9e6)  # fmt: skip
+    found = []
+    for tolerance in (1e-9, 1e-13):
+        sim = Simulation(Scene([slider], joints=[rail]), Articulated("bdf1", tolerance), dt=6.36e-4, substeps=1)
+        force = sim.parameter("body_force").requires_grad_()
+        speed = sim.rollout(None, 2, body_force=force).final.qd[0, 0]
+        found.append((speed.item(), torch.autograd.grad(speed, force)[0][0, 0, 2].item()))
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
 @pytest.mark.parametrize("restitution", [0.9, 0.4])
 def test_gradients_with_a_coefficient_of_restitution(restitution, rng):
     """Of contacts that come in, go out and rest, some of which damp with less than their bound."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import warp as wp
 from scipy.optimize import brentq
 
 from warpbots.contact import signed_distance
+from warpbots.contact.distance import surface_distance
 from warpbots.contact.penalty import damping_bounds, penalty_force, penalty_tangents
 from warpbots.contact.solid import Solids, solid_curvature
 from warpbots.contact.solid_forms import solids_of
@@ -32,6 +34,7 @@ from warpbots.scene import (
 )
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated
+from warpbots.solvers.articulated import symmetric_cloud
 from warpbots.solvers.articulated.point_cloud import clouds
 
 TURN = ((0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
@@ -251,7 +254,7 @@ def test_a_ball_rebounds_as_hunt_and_crossley_say(speed, damping):
     ball = RigidBody("ball", None, inertia=Inertia(1.0, (0, 0, 0), (1, 1, 1)), points=Cloud(np.zeros((1, 3)), 1e-4))
     joint = Joint("rail", "prismatic", None, "ball", start=1e-4, start_velocity=-speed)
     contact = Contact("ball", "floor", 1e8, damping * 1e8)
-    scene = Scene((ball,), obstacles=(floor(),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
+    scene = Scene((ball,), obstacles=(floor(friction=0.0),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
     duration = math.pi * math.sqrt(1.0 / 1e4)
     sim = Simulation(scene, Articulated(), dt=3 * duration, substeps=1500)
     rebound = float(sim.step(sim.state(), torch.zeros(0, dtype=torch.float64)).qd[0, 0])
@@ -265,7 +268,7 @@ def on_rail(restitution: float | None, k: float, m: float, damping: float, world
     ball = RigidBody("ball", None, inertia=Inertia(m, (0, 0, 0), (1, 1, 1)), points=Cloud(np.zeros((1, 3)), 1e-4))
     contact = Contact("ball", "floor", 1e4 * k, 1e4 * k * damping, restitution=restitution)
     joints = (Joint("rail", "prismatic", None, "ball"),)
-    return Scene((ball,), obstacles=(floor(),), joints=joints, contacts=(contact,), gravity=(0, 0, 0))
+    return Scene((ball,), obstacles=(floor(friction=0.0),), joints=joints, contacts=(contact,), gravity=(0, 0, 0))
 
 
 def bounce(
@@ -328,7 +331,7 @@ def test_a_ball_of_many_points_bounces_as_one_of_one_point():
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), 200.0, position=(0, 0, 0.1), points=100)
     joint = Joint("rail", "prismatic", None, "ball", start=1e-4, start_velocity=-1.0)
     contact = Contact("ball", "floor", 1e7, 1e10, restitution=0.6)
-    scene = Scene((ball,), obstacles=(floor(),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
+    scene = Scene((ball,), obstacles=(floor(friction=0.0),), joints=(joint,), contacts=(contact,), gravity=(0, 0, 0))
     sim = Simulation(scene, Articulated(), dt=0.1, substeps=1000)
     state = sim.step(sim.state(), torch.zeros(0, dtype=torch.float64))
     assert float(state.q[0, 0]) > 1e-3
@@ -389,7 +392,7 @@ def test_a_solid_rests_on_every_other(solid):
         "cylinder": Cylinder((0, 0, -0.1), (0, 0, 0.0), 0.2),
         "mesh": TriangleMesh(mesh.vertices - [0, 0, 0.05], mesh.faces),
     }[solid]
-    platform = RigidBody("platform", shape, 100.0)
+    platform = RigidBody("platform", shape, 100.0, friction=0.0)
     joints = (
         Joint("lift", "prismatic", None, "platform", stiffness=2e4, damping=5e3),
         Joint("rail", "prismatic", None, "block", start=0.001),
@@ -409,9 +412,39 @@ def test_clouds_cover_surfaces_evenly():
         (cloud,) = clouds(RigidBody("b", shape, points=200))
         assert 150 < len(cloud.positions) <= 201
         assert np.abs(signed_distance(shape, cloud.positions)).max() < 5e-3
+        symmetric_cloud._known.clear()
         (again,) = clouds(RigidBody("b", shape, points=200))
         assert (cloud.positions == again.positions).all()
     (box,) = clouds(RigidBody("b", Box((0, 0, 0), (1, 2, 3)), points=100))
     assert np.isclose(box.areas.sum(), 22.0)
     corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 2) for z in (0, 3)])
     assert (np.linalg.norm(box.positions[:, None] - corners, axis=2).min(0) == 0.0).all()
+
+
+def test_a_surface_is_spread_once(monkeypatch):
+    """Each number of points of each surface; a cloud that is changed changes no other one."""
+    spread, made = symmetric_cloud._spread, []
+    monkeypatch.setattr(symmetric_cloud, "_spread", lambda mesh, count: made.append(count) or spread(mesh, count))
+    monkeypatch.setattr(symmetric_cloud, "_known", OrderedDict())
+    monkeypatch.setattr(symmetric_cloud, "_KEPT", 2)
+    first = symmetric_cloud.spread(BALL, 40)
+    expected = first.copy()
+    first += 1.0
+    assert (symmetric_cloud.spread(BALL.copy(), 40) == expected).all()
+    assert made == [40]
+    symmetric_cloud.spread(BALL, 50)
+    symmetric_cloud.spread(BALL.copy().apply_scale(2.0), 50)
+    assert made == [40, 50, 50]
+    symmetric_cloud.spread(BALL, 40)  # the oldest one has made room
+    assert made == [40, 50, 50, 40]
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (0.1, 2.0, 0.7)])
+def test_distance_without_a_sign_has_the_bits_of_that_with_one(scale):
+    rng = np.random.default_rng(0)
+    mesh = TriangleMesh(BALL.vertices * scale + [0.3, 0.0, -5.0], BALL.faces)
+    around, inside = rng.normal(size=(500, 3)) - [0, 0, 5], 0.5 * (mesh.vertices + mesh.vertices.mean(axis=0))
+    x = np.concatenate([mesh.vertices, mesh.vertices[mesh.faces].mean(axis=1), around, inside])
+    signed = signed_distance(mesh, x)
+    assert signed.min() < -0.005 and signed.max() > 0.1
+    assert (surface_distance(mesh.vertices, mesh.faces, x) == np.abs(signed)).all()

@@ -39,7 +39,7 @@ def bars(
 ) -> Simulation:
     """A bar above another one, both on their edges and free in space."""
     start = (*off, 2 * RIDGE + gap, *turned(yaw).as_quat())
-    bodies = (RigidBody("upper", BAR, 500.0, points=40), RigidBody("lower", BAR, 500.0, points=0))
+    bodies = (RigidBody("upper", BAR, 500.0, points=40), RigidBody("lower", BAR, 500.0, points=0, friction=0.0))
     joints = (
         Joint("upper", "free", None, "upper", start=start, start_velocity=(*velocity, 0, 0, 0)),
         Joint("lower", "free", None, "lower", start=(0, 0, 0, *turned(0.0).as_quat())),
@@ -57,7 +57,8 @@ def balls(dt: float) -> Simulation:
     radius = 0.05
     own = 4 * math.pi * radius**2 / 64
     density = mass / (4 / 3 * math.pi * radius**3)
-    bodies = [RigidBody(n, Sphere((0, 0, 0), radius), density, points=p) for n, p in (("upper", 40), ("lower", 0))]
+    ball = Sphere((0, 0, 0), radius)
+    bodies = [RigidBody(n, ball, density, points=p, friction=0.0) for n, p in (("upper", 40), ("lower", 0))]
     joints = (
         Joint("upper", "free", None, "upper", start=(0, 0, 0.102, 0, 0, 0, 1), start_velocity=(0, 0, -0.5, 0, 0, 0)),
         Joint("lower", "free", None, "lower"),
@@ -124,7 +125,7 @@ def test_a_bar_rests_on_the_edge_of_an_obstacle():
     body = RigidBody(
         "bar", BAR, 500.0, position=(0.03, 0, 2 * RIDGE), rotation=turned(90.0).as_matrix().tolist(), points=40
     )
-    edge = Obstacle(Posed(BAR, (0, 0, 0), turned(0.0).as_matrix().tolist()), name="edge")
+    edge = Obstacle(Posed(BAR, (0, 0, 0), turned(0.0).as_matrix().tolist()), name="edge", friction=0.0)
     law = Contact("bar", "edge", K, damping=1e10, restitution=0.0)
     rail = Joint("rail", "prismatic", None, "bar", axis=(0, 0, 1))
     sim = Simulation(Scene((body,), obstacles=(edge,), joints=(rail,), contacts=(law,)), Articulated(), dt=4e-3)

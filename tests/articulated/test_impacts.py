@@ -39,7 +39,8 @@ def law(points: str, solid: str, e: float, mu: float = 0.0, impact: str = "insta
 def falling(shape, e: float, mu: float = 0.0, height: float = 0.5, turn=(0, 0, 0, 1), velocity=None, points=8) -> Scene:
     body = RigidBody("block", shape, 500.0, points=points)
     joint = Joint("block", "free", None, "block", start=(0, 0, height, *turn), start_velocity=velocity)
-    return Scene((body,), obstacles=(floor(),), joints=(joint,), contacts=(law("block", "floor", e, mu),))
+    ground = floor(friction=mu)
+    return Scene((body,), obstacles=(ground,), joints=(joint,), contacts=(law("block", "floor", e, mu),))
 
 
 def ball(e: float, mu: float = 0.0, **start) -> Scene:
@@ -165,7 +166,10 @@ def test_a_pendulum_rebounds_from_a_wall():
     wall = Box((-0.2, -0.5, -1.0), (-0.02, 0.5, 0.0))
     hinge = Joint("hinge", "revolute", None, "rod", axis=(0, 1, 0), start=-0.8)
     scene = Scene(
-        (rod,), obstacles=(Obstacle(wall, name="wall"),), joints=(hinge,), contacts=(law("rod", "wall", 0.7),)
+        (rod,),
+        obstacles=(Obstacle(wall, name="wall", friction=0.0),),
+        joints=(hinge,),
+        contacts=(law("rod", "wall", 0.7),),
     )
     angle = seen(scene, 1200, dt=1e-3)[:, 0]
     assert angle.max() < 1e-9
@@ -175,7 +179,8 @@ def test_a_pendulum_rebounds_from_a_wall():
 
 def row(*places: float) -> Scene:
     """Balls in a row without weight, the first of which comes at 1 m/s."""
-    bodies = [RigidBody(f"b{k}", Sphere((0, 0, 0), R), 500.0, points=8 if k else 0) for k in range(len(places))]
+    shape = Sphere((0, 0, 0), R)
+    bodies = [RigidBody(f"b{k}", shape, 500.0, points=8 * (k > 0), friction=0.0) for k in range(len(places))]
     joints = [
         Joint(b.name, "free", None, b.name, start=(x, 0, 0, 0, 0, 0, 1), start_velocity=(float(x < 0), 0, 0, 0, 0, 0))
         for b, x in zip(bodies, places, strict=True)

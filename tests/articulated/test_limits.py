@@ -165,3 +165,107 @@ def test_a_stiffness_or_a_damping_that_is_given_stays():
     assert (k, d) == (700.0, pytest.approx(2.0 * math.sqrt(700.0 * 100.01)))
     (k,), (d,) = law(lever(100.0, 1.0, limit_damping=0.0)[0])
     assert (k, d) == (pytest.approx(100.01 / joint_limits.TIME**2), 0.0)
+
+
+def test_limits_in_degrees_are_named():
+    """Right angles and the like, on hinges alone; limits of several turns as in files, and radians, are silent."""
+
+    def built(kind: str, lower: float, upper: float) -> None:
+        bob = wb.RigidBody("bob", wb.shapes.Sphere((0, 0, 0), 0.1))
+        hinge = wb.Joint("hinge", kind, None, "bob", lower=lower, upper=upper, start=min(upper, 0.0))
+        wb.Articulated().build(wb.Scene([bob], joints=[hinge]))
+
+    for ends in ((-90.0, 90.0), (0.0, 135.0), (-math.inf, 45.0)):
+        with pytest.warns(
+            UserWarning, match=r"Joint 'hinge': its limits .* look like degrees: give radians, such as np"
+        ):
+            built("revolute", *ends)
+    for ends in ((-1.5, 1.5), (-20.0, 20.0), (-1e4, 1e4), (-math.inf, 1.0), (0.0, math.pi)):
+        built("revolute", *ends)
+    built("prismatic", -90.0, 90.0)
+
+
+@pytest.mark.parametrize("solver", (wb.Articulated(), wb.ProjectiveDynamics(0.1)), ids=("Articulated", "Projective"))
+def test_starts_and_targets_in_degrees_are_named(solver):
+    """45 rad are seven turns, at which a leg starts as at 0.16 turns; lengths and turns as in files are silent."""
+
+    def built(kind: str = "revolute", start: float = 0.0, **servo: float) -> None:
+        bob = wb.RigidBody("bob", wb.shapes.Sphere((0, 0, 0), 0.1))
+        hinge = wb.Joint("hinge", kind, None, "bob", start=start)
+        motor = wb.actuators.Servo("motor", "hinge", 1.0, **servo)
+        solver.build(wb.Scene([bob], [motor], joints=[hinge]))
+
+    for said, numbers in (
+        (
+            r"Joint 'hinge': its start 45 rad is 7\.2 turns, and looks like degrees: give .* np\.radians\(45\)",
+            {"start": 45},
+        ),
+        (r"Servo 'motor': its target -90 rad is 14\.3 turns, and looks", {"target": -90.0}),
+        (r"Servo 'motor': its reach 30 rad is 4\.8 turns, and looks", {"reach": 30.0}),
+    ):
+        with pytest.warns(UserWarning, match=said):
+            built(**numbers)
+        built("prismatic", **numbers)
+    built(start=0.7, target=1.5, reach=20.0)
+
+
+@pytest.mark.parametrize("solver", (wb.Articulated(), wb.ProjectiveDynamics(0.1)), ids=("Articulated", "Projective"))
+def test_a_target_beyond_a_limit_is_named(solver, recwarn):
+    """Such a servo never rests; targets that only a signal moves beyond a limit, or less than it yields, are silent."""
+
+    def built(kind: str = "revolute", lower: float = -1.0, upper: float = 0.5, **servo: float) -> None:
+        bob = wb.RigidBody("bob", wb.shapes.Sphere((0, 0, 0), 0.1))
+        joint = wb.Joint("joint", kind, None, "bob", lower=lower, upper=upper)
+        solver.build(wb.Scene([bob], [wb.actuators.Servo("motor", "joint", 1.0, **servo)], joints=[joint]))
+
+    for said, numbers in (
+        (r"its target 1\.2 is beyond the limits -1 to 0\.5 .* while its signal is 0; give a target", {"target": 1.2}),
+        (r"its target -1\.2 .* whatever its signal is; give a target", {"target": -1.2, "reach": 0.1}),
+        (r"its target 0\.502 .* of Joint 'joint'", {"kind": "prismatic", "target": 0.502}),
+        (r"its target -0\.1 .* limits 0 to inf", {"lower": 0.0, "upper": math.inf, "target": -0.1}),
+    ):
+        with pytest.warns(UserWarning, match=f"^Servo 'motor': {said}"):
+            built(**numbers)
+    for numbers in ({"target": 0.5, "reach": 9.0}, {"target": 0.509}, {"target": 9.0, "upper": math.inf}):
+        built(**numbers)
+    assert not recwarn
+
+
+def hit(stiffness, h, integrator="sdirk2", phases=16):
+    """Speeds after a slider of `MASS` meets a limit at 1 m/s, at times spread over a step: a world for each."""
+    sim = on_rail(stiffness, h, integrator, phases)
+    q = -1.5 * h - h * torch.arange(phases, dtype=torch.float64)[:, None] / phases
+    return (
+        sim.rollout(None, 8 + math.ceil(8.0 * math.sqrt(MASS / stiffness) / h), sim.state(q=q)).final.qd[:, 0].numpy()
+    )
+
+
+def on_rail(stiffness, h, integrator="sdirk2", worlds=1):
+    cart = wb.RigidBody("cart", None, inertia=wb.Inertia(MASS, (0, 0, 0), (1, 1, 1)))
+    rail = wb.Joint("rail", "prismatic", None, "cart", start_velocity=1.0, upper=0.0, limit_stiffness=stiffness)
+    scene = wb.Scene((cart,), gravity=(0, 0, 0), joints=(rail,))
+    return wb.Simulation(scene, wb.Articulated(integrator), dt=h, substeps=1, worlds=worlds)
+
+
+def test_steps_that_do_not_resolve_a_limit_are_named_with_steps_a_stiffness_and_an_integrator_that_help():
+    """A critically damped limit throws back at 0.26 of the speed; at 1e9 N/m and 1 ms it did so at more than 1."""
+    h = 1e-3
+    with pytest.warns(UserWarning, match="^Joint 'rail': its limits of 1e[+]09 N/m, which stop 2 kg within 0.00014 s"):
+        assert np.abs(hit(1e9, h)).max() > 1.2
+    with pytest.warns(UserWarning, match=r"at most 0\.00013 s, a limit_stiffness of at most 1\.8e\+07 N/m, or integ"):
+        on_rail(1e9, h)
+    for advised in ((1e9, 1.3e-4), (1.8e7, h)):
+        assert np.abs(hit(*advised)).max() < 0.75
+    assert np.abs(hit(1e9, h, "bdf1")).max() < 0.27
+    assert np.abs(hit(1e5, h)).mean() == pytest.approx(0.264, abs=5e-3)
+
+
+def test_an_axis_without_bounds_has_no_limit_to_resolve(recwarn):
+    """A slider that turns freely: the stiffness of its limits would be far too large for its small inertia."""
+    thin = wb.RigidBody("thin", None, inertia=wb.Inertia(MASS, (0, 0, 0), (1e-6, 1e-6, 1e-6)))
+    for upper in (math.inf, 1.0):
+        rail = wb.Joint(
+            "rail", "cylindrical", None, "thin", lower=(-1.0, -math.inf), upper=(1.0, upper), limit_stiffness=STIFFNESS
+        )
+        wb.Simulation(wb.Scene((thin,), joints=(rail,)), wb.Articulated(), dt=1e-3)
+        assert [str(w.message)[:29] for w in recwarn] == ["Joint 'rail': its limits of 8"] * (upper == 1.0)

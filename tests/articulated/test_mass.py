@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 import trimesh
 
-from warpbots.scene import Box, Capsule, Cylinder, Posed, RigidBody, Sphere, TriangleMesh, Union
+import warpbots as wb
+from warpbots.scene import (
+    Box,
+    Capsule,
+    Cylinder,
+    Material,
+    Posed,
+    RigidBody,
+    Scene,
+    SoftBody,
+    Sphere,
+    TriangleMesh,
+    Union,
+)
 from warpbots.solvers.articulated.inertia import body_inertia, combine, solid_moments
 from warpbots.solvers.articulated.point_cloud import surface_mesh
 
@@ -51,3 +64,21 @@ def test_parts_add_up():
     for found, exact in zip(solid_moments(halves), solid_moments(Box((0, 0, 0), (1, 1, 2))), strict=True):
         assert np.allclose(found, exact)
     assert combine([solid_moments(SOLIDS["sphere"])])[0] == solid_moments(SOLIDS["sphere"])[0]
+
+
+@pytest.mark.parametrize(
+    "solver", [wb.Articulated(), wb.ProjectiveDynamics(0.1), wb.Coupled(wb.MPM(0.05), wb.Articulated())]
+)
+def test_an_overlap_that_counts_twice_is_named(solver):
+    """Two boxes of 10 kg share a quarter of each, which no solid fills twice."""
+    boxes = Box((0, 0, 0), (0.2, 0.2, 0.25)), Box((0.15, 0, 0), (0.35, 0.2, 0.25))
+    soft = SoftBody("soft", Box((1, 0, 0), (1.2, 0.2, 0.2)), Material(1e5, 0.3))
+
+    def build(shape):
+        rigid = RigidBody("pair", shape)
+        solver.build(Scene([rigid] if isinstance(solver, wb.Articulated) else [rigid, soft]))
+
+    for shape in (Union(boxes), Posed(Union(boxes), (0.5, 0, 0), TURN)):
+        with pytest.warns(UserWarning, match=r"'pair': parts.* overlap.* twice: 20 kg instead of 17.\d* kg"):
+            build(shape)
+    build(Union((boxes[0], Box((0.2, 0, 0), (0.35, 0.2, 0.25)))))

@@ -46,7 +46,8 @@ def said(scene: Scene, dt: float = LONG, integrator: str = "sdirk2") -> tuple | 
 
 
 def standing(body: RigidBody, *joints: Joint, **law) -> Scene:
-    return Scene((body,), obstacles=(floor(),), joints=joints, contacts=(Contact(body.name, "floor", 1e8, **law),))
+    ground, laws = floor(friction=0.0), (Contact(body.name, "floor", 1e8, **law),)
+    return Scene((body,), obstacles=(ground,), joints=joints, contacts=laws)
 
 
 def test_the_effective_mass_of_a_corner_is_that_of_a_free_block():
@@ -70,7 +71,8 @@ def test_the_effective_mass_at_the_end_of_a_hinged_rod_is_its_inertia_over_its_l
 
 
 def test_two_free_balls_meet_with_their_reduced_mass():
-    balls = [RigidBody(n, Sphere((0, 0, 0), 0.1), 500.0 * (k + 1), position=(0.15 * k, 0, 0), points=Cloud([[0.1, 0, 0]], 1e-4))
+    skin = {"points": Cloud([[0.1, 0, 0]], 1e-4), "friction": 0.0}
+    balls = [RigidBody(n, Sphere((0, 0, 0), 0.1), 500.0 * (k + 1), position=(0.15 * k, 0, 0), **skin)
              for k, n in enumerate("ab")]  # fmt: skip
     joints = [Joint(b.name, "free", None, b.name, position=b.position) for b in balls]
     mass = 500.0 * 4 / 3 * math.pi * 0.1**3
@@ -82,7 +84,7 @@ def test_a_mesh_is_met_from_where_no_sample_is():
     """A ball that falls on a mesh far below it."""
     cube = trimesh.creation.box((1.0, 1.0, 1.0))
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.1), 500.0, position=(0.1, 0, 3.0), points=Cloud([[0, 0, -0.1]], 1e-4))
-    ground = Obstacle(TriangleMesh(cube.vertices, cube.faces), name="ground")
+    ground = Obstacle(TriangleMesh(cube.vertices, cube.faces), name="ground", friction=0.0)
     free = Joint("free", "free", None, "ball", position=ball.position)
     scene = Scene((ball,), obstacles=(ground,), joints=(free,), contacts=(Contact("ball", "ground", 1e8),))
     assert said(scene)[3] == pytest.approx(500.0 * 4 / 3 * math.pi * 0.1**3, rel=1e-2)
@@ -99,7 +101,7 @@ def falling_on(shape: TriangleMesh) -> Scene:
     ball = RigidBody("ball", Sphere((0, 0, 0), 0.03), 500.0, position=(0, 0, 0.1), points=100)
     joint = Joint("free", "free", None, "ball", position=ball.position)
     law = Contact("ball", "plate", 1e8, 1e9)
-    return Scene((ball,), obstacles=(Obstacle(shape, name="plate"),), joints=(joint,), contacts=(law,))
+    return Scene((ball,), obstacles=(Obstacle(shape, name="plate", friction=0.0),), joints=(joint,), contacts=(law,))
 
 
 def test_a_mesh_that_is_lost_between_its_samples_is_refused():

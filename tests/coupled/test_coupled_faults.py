@@ -70,13 +70,13 @@ def test_matter_that_is_squeezed_between_two_rigid_bodies_stops_with_their_names
 
 def test_obstacles_that_meet_at_a_rigid_body_stop_in_the_same_step_as_without_matter():
     times = np.array([0.0, 0.15])
-    press = wb.Obstacle(S.Box((0.12, 0.12, 0.10), (0.24, 0.24, 0.2)), name="press",
+    press = wb.Obstacle(S.Box((0.12, 0.12, 0.10), (0.24, 0.24, 0.2)), name="press", friction=0.0,
                         motion=wb.PrescribedMotion(times, [[0, 0, 0], [0, 0, -0.15]]))  # fmt: skip
     block = wb.RigidBody("block", S.Box((-0.02,) * 3, (0.02,) * 3), position=(0.18, 0.18, 0.02), points=26)
     laws = [wb.Contact("block", name, 1e8, 1e9) for name in ("floor", "press")]
     failures, bdf1 = [], wb.Articulated("bdf1")
     for bodies, solver, more in ([block], bdf1, {}), ([JELLY, block], wb.Coupled(wb.MPM(0.01), bdf1), ROOM):
-        scene = wb.Scene(bodies, obstacles=[FLOOR, press], contacts=laws, **more)
+        scene = wb.Scene(bodies, obstacles=[wb.floor(friction=0.0), press], contacts=laws, **more)
         with pytest.raises(wb.SimulationError, match=r"RigidBody 'block' in world 0, at \[0\.18, .*\] m, is between the "
                            r"obstacles '(floor|press)' and '(floor|press)': they have met") as failure:  # fmt: skip
             wb.Simulation(scene, solver, 2e-3, 2).rollout(None, 75)

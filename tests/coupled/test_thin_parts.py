@@ -8,6 +8,7 @@ import pytest
 
 import warpbots as wb
 from warpbots.contact import width, width_within
+from warpbots.solvers import thin_bodies
 
 S = wb.shapes
 Box, Capsule = S.Box, S.Capsule
@@ -62,6 +63,23 @@ def test_slabs_that_touch_are_thick_together():
     solver.build(wb.Scene([wb.SoftBody("beam", S.Union(beam), material)]))
     with pytest.warns(UserWarning, match=r"'beam': 2 cells of 0\.01 m fill its thickness of 0\.02 m"):
         solver.build(wb.Scene([wb.SoftBody("beam", S.Union(beam[:2]), material)]))
+
+
+def test_other_parts_are_asked_about_only_where_a_part_alone_is_too_thin(monkeypatch):
+    """Or the check takes most of the time in which 64 bodies are built; here are four layers of a thick beam."""
+    asked = []
+    monkeypatch.setattr(thin_bodies, "width_within", lambda *of: asked.append(of) or width_within(*of))
+    layers = [Box((0, 0, z), (0.2, 0.04, z + 0.01)) for z in (0.0, 0.01, 0.02, 0.03)]
+    scene = wb.Scene([wb.SoftBody("beam", S.Union(layers), wb.Material(2e4, 0.25, 1000.0))])
+    for size, count in ((0.005, 0), (0.02, 4)):
+        thin_bodies.warn_of_thin_bodies(scene, size, lambda across: "it bends" if across < 1.9 else None, "size", 2.0)
+        assert len(asked) == count
+
+
+@pytest.mark.parametrize("corner", [(0.3, 0.07), (0.3, 0.07, 0.011)])
+def test_the_width_of_a_box_is_that_of_its_chords(corner):
+    box = Box((0.0,) * len(corner), corner)
+    assert width(box) == width.dispatch(object)(box) == pytest.approx(min(corner))
 
 
 def net(length: float) -> wb.SoftBody:

@@ -165,6 +165,7 @@ def bases() -> dict[str, tuple[Assembly, wb.Joint | None, dict]]:
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.* deep in 'floor'")
 @pytest.mark.parametrize("case", bases().values(), ids=bases().keys())
 def test_parameters_are_those_of_a_scene_that_is_built_in_the_new_shape(case, rng):
     """Masses, contact points, joint frames, and the motion on a floor."""

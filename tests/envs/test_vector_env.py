@@ -135,6 +135,25 @@ def test_parameters_are_drawn_anew_for_worlds_that_begin():
     assert same.tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("mode", [Mode.DISABLED, Mode.SAME_STEP])
+def test_given_parameters_last_for_one_episode(mode):
+    """Otherwise the same seed would give another motion; worlds that go on keep what they were given."""
+    env = environment(of=episode(start={}), autoreset_mode=mode)
+    model, table = env.simulation.parameter("stiffness"), actions(env)
+    env.reset(seed=0)
+    untouched = [env.step(action)[0] for action in table[:5]]
+    env.reset(options={"parameters": {"stiffness": 0.3 * model}})
+    env.reset(options={"reset_mask": torch.tensor([True, False, False])})
+    assert torch.equal(env.parameters["stiffness"][0], model[0])
+    assert torch.equal(env.parameters["stiffness"][1:], 0.3 * model[1:])
+    given = [env.step(action)[0] for action in table]  # the episode ends
+    assert not torch.allclose(given[4][1], untouched[4][1])
+    if mode is Mode.DISABLED:
+        env.reset(seed=0)
+    again = [env.step(action)[0] for action in table[:5]]
+    assert all(map(torch.equal, again, untouched))
+
+
 def test_a_reset_takes_goals_instead_of_random_ones():
     """Also a goal that is one number; worlds outside the mask keep theirs, and the next episode draws again."""
     draws = {"speed": wb.envs.UniformValue(0.0, 1.0), "place": wb.envs.UniformValue((0.0, 0.0), (1.0, 1.0))}

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import warpbots.numerics.threads
 from warpbots.gradients import at_turn, captured, streams
 from warpbots.gradients.finite_checks import Marks
-from warpbots.numerics import if_then, launch, preparing, while_loop
+from warpbots.numerics import if_then, launch, load, preparing, while_loop
 from warpbots.scene import Box, Capsule, Contact, Joint, Material, RigidBody, Scene, SoftBody, Torque, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import Articulated, MassSpring, ProjectiveDynamics
@@ -123,6 +123,8 @@ def test_nothing_is_allocated_compiled_or_read_in_a_capture(make, always, as_gpu
         pytest.skip("a hash grid cannot be part of a graph of a GPU")
     with Spy(monkeypatch) as spy:
         gradients(sim)
+        assert not spy.captures
+        gradients(sim)
     assert spy.captures >= 2
     assert not spy.seen
 
@@ -153,6 +155,8 @@ def test_kernels_of_a_body_that_is_not_entered_are_loaded():
     with preparing() as left:
         work()
     assert len(left) == 1
+    assert not kernel.module.execs
+    load(left)
     assert kernel.module.execs
     assert times.numpy()[0] == 0
     with preparing() as left:
@@ -221,7 +225,10 @@ def test_every_launch_and_branch_can_be_loaded():
     launches = {"launch", "launch_tiled", "capture_while", "capture_if"}
 
     def calls(path: Path) -> list[ast.Call]:
-        nodes = (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call))
+        text = path.read_text()
+        if not any(name in text for name in launches):
+            return []
+        nodes = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call))
         return [n for n in nodes if ast.unparse(n.func) in {f"wp.{name}" for name in launches}]
 
     for path in (*folder.parent.glob("solvers/**/*.py"), *folder.parent.glob("gradients/*.py")):
@@ -240,7 +247,10 @@ def test_no_kernel_uses_memory_that_threads_share():
     sources = [p for p in folder.glob("**/*.py") if p.name != "lanes.py"]
     assert len(sources) > 100
     for path in sources:
-        attributes = [ast.unparse(n) for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)]
+        text = path.read_text()
+        if "wp.tile" not in text:
+            continue
+        attributes = [ast.unparse(n) for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
         assert not [a for a in attributes if a.startswith("wp.tile")], path
 
 
@@ -265,6 +275,7 @@ def test_a_step_that_cannot_be_captured_is_run_all_the_same(name, groups, unsaid
 
     monkeypatch.setattr(Marks, "look", failing)
     sim = SIMULATIONS[name]()
+    gradients(sim)
     with pytest.warns(UserWarning, match=r"cannot be captured on cpu \(RuntimeError: there is no room") as said:
         found = gradients(sim)
     assert on
@@ -342,7 +353,9 @@ def test_captures_have_a_stream_of_their_own_and_graphs_run_on_that_of_torch(mon
     work = captured.Captured(gpu, lambda: gpu.log.append("work"), lambda: gpu.log.append("first"), "kernels")
     enter = ["torch waits for own", "torch waits for warp", "fill"]
     leave = ["warp waits for torch", "own waits for torch"]
-    assert gpu.ran(work) == [*enter, "first", "own waits for warp", "capture on own", "work", "end", *leave]
+    assert gpu.ran(work) == [*enter, "first", *leave]
+    capture = ["own waits for warp", "capture on own", "work", "end"]
+    assert gpu.ran(work) == [*enter, *capture, "graph on torch", *leave]
     assert gpu.ran(work) == [*enter, "graph on torch", *leave]
     gpu.torch = Stream("side", gpu.log)
     assert gpu.ran(work) == [line.replace("torch", "side") for line in [*enter, "graph on torch", *leave]]
@@ -362,6 +375,7 @@ def test_a_stream_is_never_left_capturing(unsaid, monkeypatch):
 
     monkeypatch.setattr(wp._src.context.runtime.core, "wp_cuda_graph_end_capture", lambda *a: ended.append(a[1]))
     captured_work = captured.Captured(gpu, work, work, "kernels")
+    gpu.ran(captured_work)
     with pytest.warns(UserWarning, match="not permitted when stream is capturing"):
         log = gpu.ran(captured_work)
     assert ended == [7]

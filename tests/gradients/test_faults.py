@@ -76,7 +76,9 @@ def test_a_nan_that_was_passed_in_is_named(solver):
     sim = simulation(solver)
     deformation = sim.state().deformation.clone()
     deformation[0, 7, 1, 1] = torch.nan
-    with pytest.raises(SimulationError, match=r"deformation of particle 7"):
+    with pytest.raises(
+        ValueError, match=r"field 'deformation' must be finite, got nan in world 0 at index \[7, 1, 1\]"
+    ):
         sim.rollout(None, 5, dataclasses.replace(sim.state(), deformation=deformation))
 
 

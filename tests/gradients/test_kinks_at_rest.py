@@ -149,7 +149,7 @@ def test_what_just_touches_is_pushed(place, integrator):
     """A pusher at rest against a block moves it: rounding of their places does not decide, nor are they a step apart."""
     tip = Cloud(np.zeros((1, 3)), 1e-4)
     mass = Inertia(1.0, (0, 0, 0), (1, 1, 1))
-    pusher = RigidBody("pusher", None, inertia=mass, position=(place + 0.1, 0, 0), points=tip)
+    pusher = RigidBody("pusher", None, inertia=mass, position=(place + 0.1, 0, 0), points=tip, friction=0.0)
     block = RigidBody("block", Box((0.1, -0.05, -0.05), (0.2, 0.05, 0.05)), position=(place, 0, 0))
     rails = (
         Joint("rail", "prismatic", None, "pusher", axis=(1, 0, 0)),

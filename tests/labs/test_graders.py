@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from submissions import filled_in, hand_in, questions, write_small
 
@@ -74,6 +73,8 @@ CHANGED = {"fay": (3, 2), "gil": (0, 0), "hal": (0, 0), "ida": (0, 0), "jan": (3
 
 def handed_in(blank, lab, student):
     """The notebook of a student, from one that was handed out."""
+    import nbformat
+
     answers = {"area": "area = side", "double": "def double(x):\n    return x"} if student == "ida" else {}
     answers = {"area": "area = 1.0"} if student == "pia" else answers
     answers, _ = answers_and_points().get(student, (answers, None))
@@ -90,6 +91,8 @@ def run(*words, folder, **environment):
 
 
 def test_nbgrader(course):
+    import nbformat
+
     pytest.importorskip("nbgrader")
     folder, lab = course[0] / "nbgrader", course[1]
     run("nbgrader", "generate_assignment", "small", folder=folder)
@@ -120,6 +123,8 @@ def test_our_command(course):
 
 
 def test_otter(course):
+    import nbformat
+
     pytest.importorskip("otter")
     folder, lab = course[0] / "otter", course[1]
     run("otter", "assign", "small.ipynb", "made", folder=folder)

@@ -2,11 +2,13 @@
 
 import csv
 import itertools
+import json
 import re
+import subprocess
 import sys
+import textwrap
 import types
 
-import nbformat
 import pytest
 from submissions import LABS, SMALL, hand_in, submission, write_small
 
@@ -66,11 +68,24 @@ def test_a_notebook_with_the_name_of_a_neighbour_is_refused(monkeypatch, tmp_pat
         Numbers("ada", "lab")
 
 
+def test_a_notebook_shows_a_wrong_name_as_one_sentence():
+    code = """
+        from IPython.core.interactiveshell import InteractiveShell
+        InteractiveShell.instance().run_cell("from warpbots.labs import Numbers; Numbers('', 'air')")
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert "write your name between the quotes" in run.stdout
+    assert "Traceback" not in run.stdout
+    assert len(run.stdout.strip().splitlines()) == 1
+
+
 def text(notebook):
     return "\n".join(cell.source for cell in notebook.cells)
 
 
 def test_forms_show_what_their_readers_may_see(small):
+    import nbformat
+
     student, solution, graded = forms.student(small), forms.solution(small), forms.graded(small)
     assert "side**2" not in text(student)
     assert "return 2" not in text(student)
@@ -174,6 +189,8 @@ def put_together(lab, notebook):
 
 def test_a_notebook_is_put_together_from_the_lab_and_the_answers(small):
     """Changed checks are replaced; further cells stay where they stood; moved and missing cells are put back."""
+    import nbformat
+
     theirs = submission(small, "ada", {"area": "area = helper"})
     for cell in theirs.cells:
         if "check" in cell.metadata:
@@ -204,6 +221,41 @@ def test_a_notebook_whose_ids_were_lost_is_matched_by_its_marks(small):
         cell.id = f"new-{number}"
     notebook, _ = put_together(small, theirs)
     assert "area = side**2" in text(notebook)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("area = side**2  # side times side", None),
+        ("class Fits(float):\n    __sub__ = lambda self, other: 0.0\narea = Fits()", "uses class, __sub__"),
+        ("get_ipython().input_transformers_cleanup.append(lambda lines: ['pass'])\narea = 0.0", "uses get_ipython"),
+        ("area = side\nmath.fabs = lambda x: 0.0", "uses math.fabs"),
+        ("plot.color = math.pi = area = side", None),
+    ],
+)
+def test_a_cell_that_can_outwit_a_check_is_named(tmp_path, answer, said):
+    """Words that the lab uses itself are left alone, and so are attributes of a student's own objects."""
+    lab = changed_lab(tmp_path, ("from warpbots.exercises", "import math\n\nfrom warpbots.exercises"))
+    notebook, _ = put_together(lab, submission(lab, "ada", {"area": answer}))
+    remarks = grade._unusual(notebook, forms.graded(lab))
+    assert len(remarks) == (said is not None)
+    assert said is None or f"cell answer-area {said}, which can outwit a check" in remarks[0]
+    lab = changed_lab(tmp_path, ("side = mine", "class Own: ...\n\n\nside = mine"))
+    notebook, _ = put_together(lab, submission(lab, "ada", {"area": "class Mine: ...\narea = side**2"}))
+    assert grade._unusual(notebook, forms.graded(lab)) == []
+
+
+def test_further_cells_without_an_id_get_one(small):
+    """Notebooks of format 4.4 have no ids."""
+    import nbformat
+
+    theirs = submission(small, "ada")
+    cells = [nbformat.v4.new_code_cell("x = 1") for _ in range(2)]
+    for cell in cells:
+        del cell["id"]
+    theirs.cells[2:2] = cells
+    notebook, _ = put_together(small, theirs)
+    assert len({cell["id"] for cell in notebook.cells}) == len(notebook.cells)
 
 
 @pytest.mark.parametrize(
@@ -350,3 +402,19 @@ def test_a_round_with_right_wrong_blank_slow_copied_and_broken_notebooks(small, 
     assert "the notebook has the name 'right'" in remarks["name-of-neighbour"]
     assert "the notebook has no name" in remarks["no-name"]
     assert "name-of-neighbour" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["/bin/false", "/no/such/python"])
+def test_a_kernel_that_does_not_start_is_said_in_one_sentence(small, tmp_path, monkeypatch, capfd, command):
+    """No table with zeros is written."""
+    kernel = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(json.dumps({"argv": [command, "{connection_file}"], "display_name": "", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    hand_in(tmp_path / "submitted", small, "ada", submission(small, "ada"))
+    assert cli.main(["lab", "grade", str(tmp_path / "submitted"), str(tmp_path / "small.py")]) == 1
+    said = capfd.readouterr().err
+    assert said.splitlines()[-1].startswith("warpbots: nothing was graded: the kernel did not start: ")
+    assert "ipykernel install" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "submitted-graded").exists()

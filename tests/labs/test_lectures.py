@@ -2,7 +2,7 @@
 
 import pytest
 from submissions import LABS, hand_in, questions, solution_of, source, submission
-from wrong_answers import UNITS, WRONG
+from wrong_answers import CLOSE, UNITS, WRONG
 
 from warpbots.labs import grade
 
@@ -40,12 +40,15 @@ def test_a_lab_tells_right_from_wrong(path, tmp_path):
     folder = tmp_path / "submitted"
     for student in ("ada", "bob"):
         hand_in(folder, lab, student, submission(lab, student))
-    wrong, units = (
-        {name: changed(lab, name, answer) for name, answer in answers[lab.name].items()} for answers in (WRONG, UNITS)
+    wrong, units, close = (
+        {name: changed(lab, name, answer) for name, answer in answers.get(lab.name, {}).items()}
+        for answers in (WRONG, UNITS, CLOSE)
     )
     hand_in(folder, lab, "wrong", submission(lab, "wrong", wrong))
     hand_in(folder, lab, "blank", submission(lab, "blank", dict.fromkeys(questions(lab))))
     hand_in(folder, lab, "unit", submission(lab, "unit", units))
+    if close:
+        hand_in(folder, lab, "close", submission(lab, "close", close))
     grades = {one.student: one for one in grade.grade(folder, lab, timeout=120.0)}
     full = {question.name: question.points for question in lab.questions if not question.open}
     for student in ("ada", "bob"):
@@ -53,4 +56,5 @@ def test_a_lab_tells_right_from_wrong(path, tmp_path):
     for student in ("wrong", "blank"):
         assert grades[student].total == 0, grades[student].points
     assert {name for name in units if grades["unit"].points[name]} == set(), grades["unit"].points
+    assert {name for name in close if grades["close"].points[name]} == set(), grades["close"].points
     assert all("no answer yet" in said for said in grades["blank"].said.values())

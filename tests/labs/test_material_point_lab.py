@@ -44,11 +44,12 @@ def lab():
     return source.read(next(path for path in LABS if path.stem == "03_material_point_method"))
 
 
-def judged(folder, question, answer):
-    """What the check of a question says to an answer; None if it is right. Other questions have no answer."""
-    code = []
-    for cell in filled_in(forms.graded(lab()), lab(), "ada", {question: answer}).cells:
-        if cell.cell_type == "code" and (role(cell) is None or role(cell)[1] == question):
+def judged(folder, question, answer, others=None):
+    """What the check of a question says to an answer; None if it is right. Other questions have answers by `others`."""
+    code, others = [], others or {}
+    for cell in filled_in(forms.graded(lab()), lab(), "ada", {question: answer} | others).cells:
+        kind, name = role(cell) or (None, question)
+        if cell.cell_type == "code" and (name == question or (kind == "answer" and name in others)):
             code.append(cell.source)
         if role(cell) == ("check", question):
             break
@@ -94,3 +95,11 @@ def test_a_kernel_with_dots_is_no_answer(tmp_path):
     blank = next(cell.source for cell in forms.student(lab()).cells if cell.metadata.get("answer") == "p2g")
     said = judged(tmp_path, "p2g", blank)
     assert said == "Question 1, mass: no answer yet; replace the three dots in `p2g`"
+
+
+@pytest.mark.parametrize("question", ["g2p", "move_grid"])
+def test_a_kernel_that_cannot_be_compiled_costs_only_its_own_points(question, tmp_path):
+    """Kernels of one Warp module are compiled together."""
+    whole = solution_of(lab(), "p2g").replace("4.0 / (dx * dx)", "4 / (dx * dx)")
+    assert "Input types must be the same" in judged(tmp_path, "p2g", whole)
+    assert judged(tmp_path, question, solution_of(lab(), question), {"p2g": whole}) is None

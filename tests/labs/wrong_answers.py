@@ -1,4 +1,4 @@
-"""Answers that are wrong, by lab and question: a wrong idea, and the right one in a wrong unit.
+"""Answers that are wrong, by lab and question: a wrong idea, the right one in a wrong unit, and one that is nearly right.
 
 A pair is the part of the solution that is replaced, and its replacement.
 """
@@ -11,7 +11,7 @@ WRONG = {
     },
     "02_lattices": {
         "moduli": ("2 * diagonal", "diagonal"),
-        "beam_edge": "beam_edge = 12 * weight * (2 * math.pi * tone * (40 * cell) ** 2 / 1.8751**2 / (4 * cell)) ** 2",
+        "beam_edge": "beam_edge = 12 * mass_per_area * (2 * math.pi * tone * (40 * cell) ** 2 / 1.8751**2 / (4 * cell)) ** 2",
         "strain": "strain = 2 * math.radians(goal) * strip_height / strip_length",
         "angle": "angle = math.degrees(math.asin(1 / wanted))",
     },
@@ -34,15 +34,16 @@ WRONG = {
         "force": "force = 1.0",
     },
     "06_air": {
-        "pressure": "pressure = 0.3 * modulus",
-        "second_pressure": "second_pressure = math.sqrt(factor) * 0.15 * modulus",
+        "pressure": "pressure = 0.001 * goal * modulus",
+        "second_pressure": "second_pressure = math.sqrt(factor) * np.interp(goal, angles, pressures)",
         "work": "def work(pressures, volumes):\n    return pressures[-1] * (volumes[-1] - volumes[0])",
+        "syringe": "syringe = np.interp(goal, angles, volumes) - volumes[0]",
     },
     "07_tendons": {
         "tip": "def tip(curvature, length):\n    return length, curvature * length**2 / 2",
         "curvature": "def curvature(tension, modulus, width, height, offset):\n"
         "    return tension * offset / (modulus * height * width**3 / 12)",
-        "setup": "plate, first, last = False, 0, 12",
+        "setup": "plate, first, last = True, 0, 12",
         "winding": "winding = offset * math.radians(goal)",
     },
     "08_contact_and_friction": {
@@ -85,7 +86,7 @@ UNITS = {
     },
     "04_gradients_and_traps": {
         "taylor_order": ("log10", "log"),
-        "loss": ("(stretch - 0.2)", "(100 * stretch - 20.0)"),  # cm
+        "loss": ("(span - 0.204)", "(100 * span - 20.4)"),  # cm
     },
     "05_identification": {
         "fit": ("return found.value, found", "return 1e-3 * found.value, 1e-3 * found"),  # kPa
@@ -94,12 +95,10 @@ UNITS = {
         "force": ("force = 3.0", "percent *= 1e-2\nforce = 3.0"),
     },
     "06_air": {
-        "pressure": (
-            "low, high = 0.05 * modulus, 0.21 * modulus",
-            "low, high = 5e-5 * modulus, 2.1e-4 * modulus",
-        ),  # kPa
-        "second_pressure": ("factor * pressure", "1e-3 * factor * 0.15 * modulus"),
+        "pressure": ("np.interp", "1e-3 * np.interp"),  # kPa
+        "second_pressure": ("factor * pressure", "1e-3 * factor * np.interp(goal, angles, pressures)"),
         "work": ("np.diff(volumes)", "1e6 * np.diff(volumes)"),  # ml
+        "syringe": ("(atmosphere + pressure)", "1e6 * (atmosphere + pressure)"),  # ml
     },
     "07_tendons": {
         "tip": ("angle = curvature * length", "angle = math.degrees(curvature * length)"),
@@ -121,3 +120,32 @@ UNITS = {
     },
 }
 """Answers without a unit are left out."""
+
+CLOSE = {
+    "01_springs_and_time": {
+        "largest_step": ("return 2.0", "return -2.0"),  # a Verlet step is the same in both directions of time
+        "steps_per_period": "steps_per_period = 8 * error(8) / target",  # the wrong order, or too few steps to see it
+        "length_of": (" / (1 - ratio**2)", ""),  # E for E'
+    },
+    "02_lattices": {
+        "moduli": (", diagonal / (", ", -diagonal / ("),
+        "beam_edge": ("half = beam_diagonal - needed / 2", "half = beam_diagonal + needed / 2"),
+        "strain": ("strain *= goal / bent(strain)", "strain *= -goal / bent(strain)"),
+        "angle": ("angle = math", "angle = -math"),
+    },
+    "04_gradients_and_traps": {
+        "taylor_order": ("- e * (gradient", "+ e * (gradient"),
+        "loss": ("(x[0] - x[-1]).norm()", "(x[0] - x[-1]).norm().detach()"),  # half of the repair
+        "checkpoints": ("times = 2.0", "times = 3.0"),  # the adjoint counted as well
+    },
+    "05_identification": {
+        "fit": ("found.interval()", "found.interval(0.9)"),  # of 90 %
+        "coverage": (
+            "np.mean(inside, axis=0)",
+            "np.mean(np.all(inside, axis=1)) * np.ones(2)",
+        ),  # both unknowns at once
+        "twin": ("other_density / density", "density / other_density"),
+        "force": ("return 196 *", "return 392 *"),  # the whole width
+    },
+}
+"""Answers with one slip: a sign, a factor, half of a repair."""

@@ -148,7 +148,7 @@ def test_constants_that_would_be_one_parameter_are_refused(monkeypatch):
 def test_constants_are_in_the_range_of_their_law_in_every_rollout(solver):
     sim, _ = stretched("ogden", solver, 3)
     assert sim.parameters()["second_share"].unit == "1"
-    with pytest.raises(ValueError, match=r"parameter 'second_share' must be in \[0, 1\) 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"parameter 'second_share' must be in \[0, 1\), got 1\.5"):
         sim.rollout(None, 1, second_share=1.5)
 
 

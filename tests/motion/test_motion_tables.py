@@ -81,7 +81,7 @@ def test_robot_files_hold_no_motion(tmp_path):
 
 def simulation(motion, worlds=1):
     plate = wb.Obstacle(wb.shapes.HalfSpace((0, 0, -1), (0, 0, 1)), name="plate", motion=motion)
-    body = wb.SoftBody("block", BOX, wb.Material(2e4, 0.25))
+    body = wb.SoftBody("block", BOX, wb.Material(2e5, 0.25))
     return wb.Simulation(
         wb.Scene([body], obstacles=[plate]), wb.MassSpring(0.05), dt=0.1 / 3, substeps=40, worlds=worlds
     )

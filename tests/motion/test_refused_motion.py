@@ -8,7 +8,7 @@ import pytest
 import warpbots as wb
 
 ALL = {"all": wb.shapes.Box((0, 0, 0), (1, 1, 1))}
-BODY = wb.SoftBody("block", wb.shapes.Box((0, 0, 0.1), (0.1, 0.1, 0.2)), wb.Material(1e4), ALL)
+BODY = wb.SoftBody("block", wb.shapes.Box((0, 0, 0.1), (0.1, 0.1, 0.2)), wb.Material(1e5), ALL)
 MOTION = wb.PrescribedMotion([0.0, 1.0], [[0, 0, 0], [0, 0, 0.1]])
 SCENES = {
     "Obstacle 'floor'": wb.Scene([BODY], obstacles=[dataclasses.replace(wb.floor(), motion=MOTION)]),

@@ -171,7 +171,8 @@ def thrown(method, speed, e=0.7):
     t = np.linspace(0.0, 0.2, 21)
     motion = wb.PrescribedMotion(t, speed(t)[:, None] * [0.0, 0.0, 1.0], beyond="hold")
     law = wb.Contact("ball", "plate", 1e7, 1e9, restitution=e, impact="instant")
-    scene = wb.Scene([ball], obstacles=[plate(motion=motion)], contacts=[law], gravity=(0, 0, 0))
+    paddle = plate(motion=motion, friction=0.0)
+    scene = wb.Scene([ball], obstacles=[paddle], contacts=[law], gravity=(0, 0, 0))
     return run(scene, method, 90)
 
 

@@ -48,3 +48,17 @@ def test_a_region_that_is_a_face_holds_the_particles_at_it(dim):
     away = dataclasses.replace(block, regions={"face": wb.shapes.Box((0.23,) * dim, (0.24,) * dim)})
     with pytest.raises(SceneError, match="region 'face' .* selects 0 of"):
         wb.Simulation(wb.Scene([away]), wb.MPM(0.025), 0.01)
+
+
+@pytest.mark.parametrize(("dim", "dx", "count"), [(2, 0.2, "1 particle"), (3, 0.2, "1 particle"), (3, 0.15, None)])
+def test_a_body_smaller_than_a_cell_is_named(dim, dx, count):
+    """One particle has no shape; two along each axis are few, and silent, as is matter given as points."""
+    box = wb.shapes.Box((0.0,) * dim, (0.1,) * dim)
+    point = wb.shapes.Points(np.full((1, dim), 0.05), np.array([0.1**dim]))
+    scene = wb.Scene([wb.SoftBody("crumb", box, wb.Material(1e5))])
+    wb.MPM(0.2).build(wb.Scene([wb.SoftBody("grain", point, wb.Material(1e5))]))
+    if count is None:
+        wb.MPM(dx / 2).build(scene)
+        return
+    with pytest.warns(UserWarning, match=rf"'crumb' is {count}, because it is 0\.1 m thick .* of at most 0\.05 m"):
+        wb.MPM(dx).build(scene)

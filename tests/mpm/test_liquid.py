@@ -179,6 +179,7 @@ def test_damping_ends_the_oscillation_of_a_drop(damping, least, most):
     scene = wb.Scene([drop], gravity=(0, 0, 0), domain=((0,) * 3, (0.12,) * 3))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*its viscosity of")
+        warnings.filterwarnings("ignore", message=".*is 1 particle")
         sim = Simulation(scene, MPM(dx), 0.02 / 19, substeps=1)
     rate = 0.02 * (12.0 * 2e4 / RHO) ** 0.5 / dx
     start = sim.state()

@@ -16,8 +16,14 @@ TIGHT = 1e-11 if os.environ.get("WARPBOTS_PRECISION") == "float64" else None
 def moved(sim, steps: int = 2, **fields) -> dict[str, np.ndarray]:
     """States after some steps, and readings and equations of motion of them where there are any, by field name.
 
-    And gradients of a weighted sum of them by ``d_`` and input name.
+    And gradients of a weighted sum of them by ``d_`` and input name. All runs twice: a second run prepares the kernels
+    of branches that the first did not enter, too.
     """
+    _moved(sim, steps, fields)
+    return _moved(sim, steps, fields)
+
+
+def _moved(sim, steps: int, fields: dict) -> dict[str, np.ndarray]:
     import torch
 
     import warpbots as wb

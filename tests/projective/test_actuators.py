@@ -23,7 +23,7 @@ from warpbots.scene import (
     SoftBody,
     Truss,
 )
-from warpbots.simulation import Simulation
+from warpbots.simulation import Simulation, SimulationError
 from warpbots.solvers import MPM, Articulated, MassSpring, ProjectiveDynamics
 
 E, NU, K = 1e5, 0.3, 2e5
@@ -47,6 +47,16 @@ def settled(scene: Scene, u: float, elements: str) -> np.ndarray:
     x = state.position[0].numpy()
     assert np.abs(forces_at(sim, x, u)).max() < 1e-5
     return np.ptp(x, axis=0) / np.ptp(sim.model.matter.position, axis=0)
+
+
+def test_a_step_that_fails_names_the_cells_that_shrink():
+    """Both drive the same elements, and only the stiff one is strong enough to have no equilibrium."""
+    cells = PneumaticCell("weak", "all", 1e3, 0.5), PneumaticCell("strong", "all", 1e6, 0.95)
+    scene = dataclasses.replace(free(cells[0]), actuators=cells)
+    sim = Simulation(scene, ProjectiveDynamics(0.04, max_iterations=8), 0.01, 1)
+    said = r"not converge in world 0.*; a cell of PneumaticCell 'strong' is left with 0\.[0-9]+ of its volume.* above 0"
+    with pytest.raises(SimulationError, match=said):
+        sim.rollout(torch.tensor([[0.0, -1.0]]), 1)
 
 
 @pytest.mark.verification

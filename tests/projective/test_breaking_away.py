@@ -138,3 +138,36 @@ def broken_away(sim: wb.Simulation) -> np.ndarray:
     contacts = sim.model.workspace.contact.contacts
     listed, extra = (a.numpy().reshape(sim.worlds, -1) for a in (contacts.listed, contacts.extra))
     return ((listed == 1) & (extra == 0.0)).any(axis=1)
+
+
+def landing() -> wb.Simulation:
+    """A rigid cube just above the ground; on a slope between the coefficients its corners break away one by one."""
+    cube = wb.RigidBody("body", Box((-0.05,) * 3, (0.05,) * 3), 1000.0, position=(0.05, 0.05, 0.0503), friction=0.0)
+    slope = wb.Obstacle(HalfSpace((0, 0, 0), (0, 0, 1)), "friction", 0.5, static_friction=0.7)
+    return wb.Simulation(wb.Scene([cube], obstacles=[slope]), wb.ProjectiveDynamics(0.05), 0.01)
+
+
+def loaded() -> wb.Simulation:
+    """A rigid cube under a soft one, on ground that holds it only as long as it rests."""
+    cube = wb.RigidBody("body", Box((-0.05,) * 3, (0.05,) * 3), 1000.0, position=(0.05,) * 3, friction=0.0)
+    load = wb.SoftBody("load", Box((0.02, 0.02, 0.1003), (0.07, 0.07, 0.1503)), wb.Material(1e6, 0.0), friction=0.0)
+    slippery = wb.Obstacle(HalfSpace((0, 0, 0), (0, 0, 1)), "friction", 0.0, static_friction=0.2)
+    return wb.Simulation(wb.Scene([cube, load], obstacles=[slippery]), wb.ProjectiveDynamics(0.05), 1e-3)
+
+
+@pytest.mark.verification
+@pytest.mark.parametrize(("scene", "pull"), [(landing, 0.55), (loaded, 0.03)])
+def test_a_rigid_body_that_static_friction_holds_has_one_law_in_a_step_and_its_adjoint(scene, pull):
+    """Its velocity by gravity in one step, in which it is held, or breaks away at some corners."""
+    sim = scene()
+    start = G * torch.tensor([[0.76 * pull, 0.64 * pull, -1.0]], dtype=torch.float64)
+    way, weight = torch.tensor([[1.0, 0.5, 0.2]], dtype=torch.float64), torch.linspace(1.0, 2.0, 6, dtype=torch.float64)
+
+    def moved(along):
+        return (weight * sim.step(sim.state(), torch.zeros(0), gravity=start + along * way).qd).sum()
+
+    along = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(moved(along), along)
+    with torch.no_grad():
+        difference = float(moved(1e-4) - moved(-1e-4)) / 2e-4
+    assert float(gradient) == pytest.approx(difference, rel=1e-3)

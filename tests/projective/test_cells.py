@@ -91,6 +91,16 @@ def test_far_from_rest_the_volume_is_still_met(s, a, rng):
     np.testing.assert_allclose(along, np.eye(3) * np.trace(along) / 3, atol=TIGHT * large)
 
 
+@pytest.mark.parametrize("rho", [0.6, 0.8, 1.0, 1.3])
+def test_a_cell_that_shrinks_gives_way_to_changes_of_shape(rho, rng):
+    """With stretches s in all directions: by (rho - 1) / (2 rho - 1) of its stiffness, rho^3 = a / s^3."""
+    s, dF = 1.1, rng.normal(size=(1, 3, 3))
+    dF = dF + np.swapaxes(dF, 1, 2)
+    dF -= np.eye(3) * np.trace(dF[0]) / 3
+    found = change(s * np.eye(3)[None], [(rho * s) ** 3], dF, [0.0])
+    np.testing.assert_allclose(found, (rho - 1) / (2 * rho - 1) * dF, atol=100 * TIGHT)
+
+
 def test_at_rest_there_is_no_stress():
     F = np.eye(3)[None]
     assert np.abs(stress(F, [1.0])).max() < 4 * np.finfo(real_numpy).eps

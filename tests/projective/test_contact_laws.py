@@ -109,7 +109,7 @@ def test_a_pair_of_a_rigid_and_a_soft_body_has_the_friction_of_its_law():
 def test_neighbours_at_a_joint_touch_if_a_law_names_both(law):
     """A slide that runs into the body that carries it, by default without contact, as in URDF and MJCF."""
     base, slide = Box((-0.02, -0.03, -0.03), (0.02, 0.03, 0.03)), Box((-0.02,) * 3, (0.02,) * 3)
-    bodies = RigidBody("base", base), RigidBody("slide", slide, position=(0.05, 0.0, 0.0), points=8 * law)
+    bodies = RigidBody("base", base), RigidBody("slide", slide, position=(0.05, 0.0, 0.0), points=8 * law, friction=0.0)
     joints = (
         Joint("stand", "fixed", None, "base"),
         Joint("rail", "prismatic", "base", "slide", axis=(1, 0, 0), start_velocity=-0.5),

@@ -95,11 +95,14 @@ def test_the_gradient_of_a_lift_is_that_of_differences(gripper):
 def test_only_rigid_bodies_with_a_law_touch():
     """Two balls that fly at each other pass without a law between them, and collide with one."""
     ball = wb.shapes.Sphere((0.0, 0.0, 0.0), 0.02)
-    bodies = [wb.RigidBody(n, ball, position=(x, 0, 0.1), points=p) for n, x, p in (("a", -0.03, 1), ("b", 0.03, 0))]
+    bodies = [
+        wb.RigidBody(n, ball, position=(x, 0, 0.1), points=p, friction=0.0)
+        for n, x, p in (("a", -0.03, 1), ("b", 0.03, 0))
+    ]
     joints = [wb.Joint(n, "free", None, n, start_velocity=(v, 0, 0, 0, 0, 0)) for n, v in (("a", 1.0), ("b", -1.0))]
     speeds = []
     for law in (wb.Contact("a", "floor", 1e6), wb.Contact("a", "b", 1e6)):
-        ground = [wb.floor()] if law.solid == "floor" else []
+        ground = [wb.floor(friction=0.0)] if law.solid == "floor" else []
         scene = wb.Scene(bodies, obstacles=ground, joints=joints, contacts=[law], gravity=(0, 0, 0))
         with pytest.warns(UserWarning, match="ProjectiveDynamics: Contact laws"):
             sim = Simulation(scene, ProjectiveDynamics(0.02), 5e-3, substeps=1)

@@ -206,7 +206,7 @@ def test_a_body_on_rails_sticks_up_to_the_static_coefficient(friction, gentle):
     for _ in range(steps):
         state = sim.step(state, torch.zeros(0), gravity=gravity, friction=mu)
     holds, *slid = shear_of_contacts(sim)
-    assert 0.45 < most < 0.5 + 1e-3 and friction + 0.1 < holds.max() < 0.5 + 1e-3
+    assert 0.4 < most < 0.5 + 1e-3 and friction + 0.1 < holds.max() < 0.5 + 1e-3
     assert all(np.abs(s - friction).max() < 1e-3 for s in slid)
     rounding = sim.solver.tolerance * sim.model.matter.edge / dt
     assert state.velocity[0].abs().max() < 1e-6 + 3 * rounding

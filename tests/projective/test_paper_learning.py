@@ -29,8 +29,11 @@ def test_return_is_the_negative_loss_of_the_same_controls(name, monkeypatch):
     u = np.random.default_rng(0).uniform(-0.5, 0.5, (3, 1, task.sim.channels)).astype(np.float32)
     control = torch.tensor(u[:, 0])
     if name == "gripper":
-        place = softbody_gripper.FASTEST * softbody_gripper.STEP / softbody_gripper.REACH * control[:, 4:].cumsum(0)
-        control = torch.cat([control[:, :4], place], dim=1)
+        share, place = softbody_gripper.FASTEST * softbody_gripper.STEP / softbody_gripper.REACH, [torch.zeros(3)]
+        for velocity in control[:, 4:]:
+            place.append(place[-1] + share * velocity)
+            place[-1][2].clamp_(min=0.0)  # not below the start
+        control = torch.cat([0.5 + 0.5 * control[:, :4], torch.stack(place[1:])], dim=1)  # from empty to full
     if name == "octopus":
         age = torch.arange(3)[:, None] - torch.arange(3)
         kept = np.exp(-softbody_octopus.STEP / softbody_octopus.LAG)

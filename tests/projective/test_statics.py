@@ -9,7 +9,7 @@ from skeletons import arm, simulated
 from soft_bodies import breathing, forces_at, simulation, sliding
 
 from warpbots.optimize import Unknown, methods, minimize
-from warpbots.scene import Box, Constraint, HalfSpace, Material, Scene, SoftBody, floor
+from warpbots.scene import Box, Constraint, HalfSpace, Load, Material, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, ProjectiveDynamics
 from warpbots.solvers.projective import equilibrium
@@ -178,3 +178,31 @@ def test_solvers_without_statics_say_so():
         sim.equilibrium(tolerance=-1.0)
     with pytest.raises(ValueError, match="parameter 'youngs_modulus' must be in"):
         sim.equilibrium(youngs_modulus=torch.tensor(-1.0))
+
+
+@verification
+def test_long_steps_stay_at_an_equilibrium_that_short_steps_leave():
+    """A column under 2.5 times Euler's load and 2 % of it to the side: upright it is in equilibrium, but unstable.
+
+    Beyond Euler's load the deflection of the upright equilibrium is against the load to the side.
+    """
+    length, width = 0.2, 0.02
+    euler = np.pi**2 * E * width**4 / 12.0 / (2.0 * length) ** 2
+    ends = {
+        "root": Box((0.0,) * 3, (width, width, 1e-3)),
+        "tip": Box((0.0, 0.0, length - 1e-3), (width, width, length)),
+    }
+    column = SoftBody("column", Box((0.0,) * 3, (width, width, length)), Material(E, 0.3, RHO), ends)
+    scene = Scene(
+        (column,), gravity=(0.0,) * 3, constraints=(Constraint("root"),),
+        loads=(Load("tip", (0.02 * euler, 0.0, -2.5 * euler)),),
+    )  # fmt: skip
+    sim = Simulation(scene, ProjectiveDynamics(0.01, elements="tetrahedra"), dt=1e-2)
+    tip = sim.state().position[0, :, 2] > length - 1e-3
+
+    def moved(dt: float) -> torch.Tensor:
+        return (sim.equilibrium(dt=dt).position - sim.state().position)[0, tip, 0].mean()
+
+    with pytest.warns(UserWarning, match="an equilibrium is unstable: a small push of SoftBody 'column'"):
+        assert -0.01 < moved(1.0) < -0.001
+    assert moved(0.1) > 0.5 * length

@@ -138,6 +138,23 @@ def test_delays_of_actuators_are_named(load, heard):
     assert "actuator 'slow': its delay" in heard.text
 
 
+@pytest.mark.parametrize(("joint", "motors", "line"), [
+    ('actuatorfrcrange="-.5 2"', '<motor name="m" joint="j"/>', "'m': its joint's force range [-0.5, 2]; here"),
+    ("", '<motor name="m" joint="j" forcerange="-.5 2"/>', "'m': its force range [-0.5, 2]; here"),
+    ('actuatorfrcrange="-1 1"', '<motor joint="j"/><motor joint="j"/>', "'j': the limit of its 2 motors together; here"),
+])  # fmt: skip
+def test_limits_of_force_that_a_torque_cannot_have_are_named(load, heard, joint, motors, line):
+    body = f'<worldbody><body><joint name="j" {joint}/><geom size=".1"/></body></worldbody>'
+    load("", f"{body}<actuator>{motors}</actuator>")
+    assert line in heard.text
+
+
+def test_limits_of_force_that_a_torque_has_are_kept_in_silence(load):
+    body = '<worldbody><body><joint name="j" actuatorfrcrange="-2 2"/><geom size=".1"/></body></worldbody>'
+    (motor,) = load("", body + '<actuator><motor joint="j" gear="5" forcerange="-.3 .3"/></actuator>').actuators
+    assert motor.max_torque == 1.5
+
+
 def test_actuators_of_several_controls_are_named_and_shift_no_other(load, heard):
     body = '<worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody><actuator>{}</actuator>'
     dc = '<dcmotor name="dc" joint="j" motorconst=".05" resistance="1" input="pos vel" controller="1 0 .1"/>'

@@ -238,7 +238,7 @@ def test_restitution_is_that_of_a_bounce(tmp_path):
 def test_points_meet_rounded_edges_where_articulated_does(tmp_path):
     """A point falls onto the rounded edge of a box: the path is the same, while sharp edges give another path."""
     ball = wb.RigidBody("ball", wb.shapes.Sphere((0, 0, 0), 0.01), points=wb.Cloud(np.zeros((1, 3)), 1e-4))
-    block = wb.Obstacle(wb.shapes.Box((-0.1, -0.1, -0.2), (0.1, 0.1, 0.0)), name="block")
+    block = wb.Obstacle(wb.shapes.Box((-0.1, -0.1, -0.2), (0.1, 0.1, 0.0)), name="block", friction=0.0)
     law = wb.Contact("ball", "block", 1e7, 0.0)
     joint = wb.Joint("base", "translational", None, "ball", position=(0.095, 0, 0.01))
     scene = wb.Scene(

@@ -41,7 +41,7 @@ def test_every_parameter_has_values_per_region_or_no_place(name):
         assert len(places) == own.shape[1]
         assert np.nanmin(places.vertices) > 0.249 and np.nanmax(places.vertices) < 0.501
         region = "block" if spec.per == "surface" else "root"
-        value = sim.per_region({region: 0.3}, parameter)
+        value = sim.per_region({region: 0.3 if spec.entry == "scalar" else [0.3] * own.shape[-1]}, parameter)
         inside = torch.as_tensor(places.members(scene, region))
         assert value.shape == own.shape and value.dtype == own.dtype
         assert (value[:, inside] == torch.tensor(0.3, dtype=own.dtype)).all() and inside.any()
@@ -139,7 +139,7 @@ def finger() -> wb.Scene:
     slide = wb.Joint("slide", "planar", None, "base", position=(0.0, 0.0, 1.0))
     hinge = wb.Joint("hinge", "revolute", "base", "tip", position=(0.05, 0.0, 1.1), axis=(0.0, 1.0, 0.0))
     ground = wb.Contact("tip", "floor", 1e6)
-    return wb.Scene([tip, base], [wb.actuators.Torque("motor", "hinge", 1.0)], [wb.floor()], joints=[slide, hinge],
+    return wb.Scene([tip, base], [wb.actuators.Torque("motor", "hinge", 1.0)], [wb.floor(friction=0.0)], joints=[slide, hinge],
                     contacts=[ground])  # fmt: skip
 
 

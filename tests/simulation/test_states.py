@@ -73,8 +73,8 @@ def test_worlds_are_chosen_by_mask_index_or_slice_of_either():
         torch.tensor([False, True, False]),
         1,
         -2,
-        np.array([1]),
-        torch.tensor([1, 1]),
+        np.int64(1),
+        (1, 1),
     ):
         assert same(sim.reset(state, worlds), sim.reset(state, [1])), worlds
     assert same(sim.reset(state, []), state) and same(sim.reset(state, [True] * 3), sim.state())
@@ -103,7 +103,7 @@ def test_faults_of_resets_are_one_sentence():
     for worlds, message in (
         ([True, False], r"a mask of worlds must have shape \(3,\), one entry for each, got \(2,\)"),
         ([3], r"there is no world 3; the simulation has worlds 0 to 2"),
-        ([0.5], r"worlds must be a mask or indices, got numbers of type torch.float32"),
+        ([0.5], r"worlds must be a mask of booleans or a list of indices, got numbers of type torch.float32"),
     ):
         with pytest.raises(ValueError, match=message):
             sim.reset(state, worlds)

@@ -64,7 +64,7 @@ def test_a_simulation_says_its_method_and_its_parameters():
     assert ["steps", "dt=0.01 s in 4 substeps of 0.0025 s, stable for every step"] in found
     assert ["worlds", "3 on cpu, 1 thread"] in found
     for name, spec in sim.parameters().items():
-        assert [name, f"{tuple(sim.parameter(name).shape)} {spec.unit}", f"per {spec.per}", spec.doc] in found
+        assert [name, f"{tuple(sim.parameter(name).shape)}{spec.suffix(3)}", f"per {spec.per}", spec.doc] in found
     assert ["link", "Box, 0.1 x 0.1 x 0.2 m", "1 kg"] in found
     assert repr(sim) == f"Simulation of 'arm' by Articulated: {sim.model.summary()}"
 

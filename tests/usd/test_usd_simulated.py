@@ -203,7 +203,9 @@ def drawn(rng):
     return parts
 
 
-@pytest.mark.filterwarnings("ignore:Contact .* is not resolved", "ignore:Joint .* beyond its limits")
+@pytest.mark.filterwarnings(
+    "ignore:Contact .* is not resolved", "ignore:Joint .* beyond its limits", "ignore:.* deep in "
+)
 @pytest.mark.parametrize("seed", [*range(12), *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 100))])
 def test_whatever_a_stage_is_its_scene_can_be_simulated(seed, tmp_path, heard):
     """Or the reader refuses it by the path of a prim, or says that no solver takes it."""

@@ -36,7 +36,7 @@ mine = Numbers(student, "lattices")
 # %% [markdown]
 # ## 1. From springs to a modulus
 #
-# A square lattice has masses at the distance $a$ (`cell` in the code). Springs of stiffness $k$ [N/m] join neighbours along x and y, springs of stiffness $d$ join them along both diagonals. On the boundary the springs along the edge are half as stiff: each belongs to one cell only. Seen from afar, this is an elastic sheet. In the plane, without a thickness, its Young's modulus is force per width and strain, in N/m.
+# A square lattice has masses at the distance $a$ (`cell` in the code). Springs of stiffness $k$ [N/m] join neighbours along x and y, springs of stiffness $d$ join them along both diagonals. On the boundary the springs along the edge are half as stiff: each belongs to one cell only. Seen from afar, this is an elastic sheet. In the plane, without a thickness, its Young's modulus is the force divided by the width and by the strain, in N/m.
 #
 # `square(columns, rows, k, d)` makes such a lattice: positions, pairs of masses, stiffnesses. `pulled(positions, pairs, stiffness, force)` holds the left side, pulls the right side by a force [N], and returns the displacements in equilibrium.
 
@@ -56,8 +56,8 @@ def square(columns, rows, edge, diagonal):
     return cell * grid, np.array(list(springs)), np.array(list(springs.values()))
 
 
-def simulated(positions, pairs, stiffness, regions, parameters=None, weight=1.0, **scene):
-    "A simulation of the lattice, with further parameters; its masses weigh this much together [kg]."
+def simulated(positions, pairs, stiffness, regions, parameters=None, total_mass=1.0, **scene):
+    "A simulation of the lattice, with further parameters; the total mass is in kg."
     length = np.linalg.norm(np.subtract(*positions[pairs.T]), axis=1)
     thick = np.maximum(stiffness * length / 2e3, 5e-3 * cell)  # bars of 1 kPa, none of them too thin to be drawn
     body = wb.SoftBody("lattice", wb.shapes.Truss(positions, pairs, thick), wb.Material(1e3), regions=regions)
@@ -66,7 +66,7 @@ def simulated(positions, pairs, stiffness, regions, parameters=None, weight=1.0,
     given = {tuple(sorted(pair)): k for pair, k in zip(pairs.tolist(), stiffness, strict=True)}
     k = [given[tuple(sorted(pair))] for pair in plain.model.lattice.ends.tolist()]
     mass = plain.parameter("mass")
-    own = {"stiffness": torch.tensor([k]), "mass": mass * weight / mass.sum(), **(parameters or {})}
+    own = {"stiffness": torch.tensor([k]), "mass": mass * total_mass / mass.sum(), **(parameters or {})}
     return wb.Simulation(plain.scene_with(**own), wb.MassSpring(spacing=cell), dt=0.01)
 
 
@@ -140,14 +140,14 @@ check("Question 1", lambda moduli: all(right_moduli(moduli, *two) for two in oth
 # %% [markdown]
 # ## 2. A beam of springs
 #
-# A beam is 40 cells long and 4 cells high, and clamped at its left end. Its sheet has the mass per area $\rho$ = 5 kg/m² (`weight` in the code). Beam theory for a sheet of modulus $E$ [N/m], height $h$ and length $L$:
+# A beam is 40 cells long and 4 cells high, and clamped at its left end. Its sheet has the mass per area $\rho$ = 5 kg/m² (`mass_per_area` in the code). Beam theory gives the lowest frequency [Hz] for a sheet of modulus $E$ [N/m], height $h$ and length $L$:
 #
 # $$f_1 = \frac{1.8751^2}{2\pi L^2}\sqrt{\frac{E h^2}{12\rho}}.$$
 
 # %%
-weight = 5.0  # [kg/m^2]
-beam_diagonal = mine.number("beam diagonal", 100.0, 300.0)  # [N/m]
-tone = mine.number("tone", 0.3, 0.5)  # [Hz]
+mass_per_area = 5.0  # [kg/m^2]
+beam_diagonal = mine.number("beam diagonal", 100.0, 900.0)  # [N/m]
+tone = round(mine.number("tone", 0.021, 0.035) * beam_diagonal**0.5, 2)  # [Hz]
 print(f"diagonals of {beam_diagonal:g} N/m; the beam is to vibrate at {tone} Hz")
 
 # %% [markdown]
@@ -156,7 +156,7 @@ print(f"diagonals of {beam_diagonal:g} N/m; the beam is to vibrate at {tone} Hz"
 # %% answer="beam_edge"
 beam_edge = ...  # [N/m]
 ### BEGIN SOLUTION
-needed = 12 * weight * (2 * math.pi * tone * (40 * cell) ** 2 / 1.8751**2 / (4 * cell)) ** 2
+needed = 12 * mass_per_area * (2 * math.pi * tone * (40 * cell) ** 2 / 1.8751**2 / (4 * cell)) ** 2
 # k (k + 2 d) / (k + d) = needed
 half = beam_diagonal - needed / 2
 beam_edge = -half + math.sqrt(half**2 + needed * beam_diagonal)
@@ -168,9 +168,8 @@ def frequency(edge, diagonal):
     "Lowest frequency of the clamped beam [Hz]."
     root = {"root": wb.shapes.HalfSpace((1e-3 * cell, 0), (1, 0))}
     held = [wb.Constraint("root")]
-    model = simulated(
-        *square(40, 4, edge, diagonal), root, weight=weight * 40 * cell * 4 * cell, constraints=held
-    ).model
+    total = mass_per_area * 40 * cell * 4 * cell
+    model = simulated(*square(40, 4, edge, diagonal), root, total_mass=total, constraints=held).model
     return natural_modes(model, 1)[0][0]
 
 
@@ -180,7 +179,7 @@ check("Question 2", lambda beam_edge: abs(frequency(beam_edge, beam_diagonal) / 
 # %% [markdown]
 # ## 3. Muscles are rest lengths
 #
-# A spring is a muscle if its rest length changes. In a strip, let the rest lengths of the uppermost layer grow by the factor $1 + \varepsilon$ along the strip. The layer cannot lengthen alone, and the strip bends. With a layer of thickness $t$ in a strip of height $h$ of the same material, the balance of moments gives the curvature
+# A spring is a muscle if its rest length changes. In a strip, let the rest lengths of the uppermost layer grow by the factor $1 + \varepsilon$ along the strip. The layer cannot lengthen alone, and the strip bends. With a layer of thickness $t$ in a strip of height $h$ of the same material, the balance of moments gives the curvature [1/m]
 #
 # $$\kappa = \frac{12}{h^3}\int \varepsilon\, y\, dy,$$
 #
@@ -205,7 +204,7 @@ def swelling(strain):
 
 
 def bent(strain):
-    "Angle by which the end of the strip has turned downwards [degrees]."
+    "Angle by which the end of the strip turns downwards [degrees] at a strain, 0.05 for 5 %."
     rest, final = sim.state().position[0], swelling(strain).final.position[0]
     end = rest[:, 0] > strip_length - 1e-3 * cell
     low, high = rest[end, 1].argmin(), rest[end, 1].argmax()
@@ -217,7 +216,7 @@ print(f"the muscle is {layer} of 4 cells thick; the end is to turn by {goal:g} d
 wb.view.film_strip(swelling(0.05), 4)
 
 # %% [markdown]
-# **Question 3 (3 points).** Which strain $\varepsilon$ turns the end of your strip by your goal? The tolerance is 5 %. *Predict first:* which of two muscles bends the strip more, one that fills the upper half, or one that is a quarter thick?
+# **Question 3 (3 points).** Which strain $\varepsilon$ (0.05 for 5 %) turns the end of your strip by your goal? The tolerance of the angle is 5 %, and the formula alone is farther off: correct it by one simulation. *Predict first:* which of two muscles bends the strip more, one that fills the upper half, or one that is a quarter thick?
 
 # %% answer="strain"
 strain = ...  # [1]
@@ -229,7 +228,9 @@ strain *= goal / bent(strain)  # the cells are a little stiffer than a beam
 ### END SOLUTION
 
 # %% check="strain" points=3
-hint = "The angle is curvature times length, in radians. Correct the formula by one simulation. Is it 5, or 5 %?"
+hint = (
+    "The angle is curvature times length, in radians. Correct the formula by one simulation. Is your strain 5, or 0.05?"
+)
 check("Question 3", lambda strain: 0 < strain < 0.5 and abs(bent(strain) / goal - 1) < 0.05, hint)
 
 # %% [markdown]

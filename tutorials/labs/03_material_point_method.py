@@ -55,7 +55,7 @@ mine = Numbers(student, "material_point_method")
 cell = 0.1 / int(mine.number("cells", 8.0, 12.0))  # [m]
 floor = 5  # nodes up to this index lie in the floor
 modulus = mine.number("modulus", 2e4, 6e4)  # [Pa]
-density = mine.number("density", 0.8e3, 1.2e3)  # [kg/m^2]
+density = mine.number("density", 0.8e3, 1.2e3)  # [kg/m^2], of a slice 1 m deep
 ratio, gravity = 0.3, 9.81
 friction = mine.number("friction", 0.2, 0.6)
 mu, lam = modulus / (2 * (1 + ratio)), modulus * ratio / ((1 + ratio) * (1 - 2 * ratio))
@@ -71,8 +71,8 @@ rest = ours.state().position[0].numpy()
 off = rest - rest.mean(axis=0)
 spin = mine.number("spin", 4.0, 8.0)  # [rad/s]
 thrown = [mine.number("speed", 0.5, 1.0), -0.5] + spin * np.stack([-off[:, 1], off[:, 0]], axis=1)  # [m/s]
-V = cell**2 / 4  # four particles in a cell
-m = density * V
+V = cell**2 / 4  # [m^2], four particles in a cell
+m = density * V  # [kg]
 shape = (math.ceil(1.2 / cell), math.ceil(0.6 / cell))
 
 
@@ -93,7 +93,7 @@ print(f"{len(rest)} particles, cells of {1e3 * cell:.1f} mm, E = {modulus:g} Pa;
 # %% [markdown]
 # ## Warp in five lines
 #
-# A *kernel* is a function that Warp compiles and runs once for each index `wp.tid()`. Its arguments have types: `float`, `wp.vec2`, `wp.mat22`, and arrays of these. Numbers do not change their type by themselves: write `2.0` instead of `2` among floats, `float(i)` for an integer `i` in a formula, and `dx * dx` for a square. `A @ d` is a product of a matrix and a vector, `wp.outer(a, b)` is $a\,b^T$, and `wp.identity(n=2, dtype=float)` is $I$. Loops are Python's: `for i in range(3):`. With `first` and `i`, `j` as in question 1, `wp.vec2(float(first[0] + i), float(first[1] + j)) * dx` is the position of a node [m]. Particles share nodes; `wp.atomic_add(array, i, j, value)` adds to an entry without losing what another particle adds at the same time.
+# A *kernel* is a function that Warp compiles and runs once for each index `wp.tid()`. Its arguments have types: `float`, `wp.vec2`, `wp.mat22`, and arrays of these. Numbers do not change their type by themselves: write `2.0` instead of `2` among floats, `float(i)` for an integer `i` in a formula, and `dx * dx` for a square. `A @ d` is a product of a matrix and a vector, `wp.outer(a, b)` is $a\,b^T$, and `wp.identity(n=2, dtype=float)` is $I$. Loops are Python's: `for i in range(3):`. Each of your kernels has a `module` of its own: it is compiled alone, and an error in one does not stop the others. With `first` and `i`, `j` as in question 1, `wp.vec2(float(first[0] + i), float(first[1] + j)) * dx` is the position of a node [m]. Particles share nodes; `wp.atomic_add(array, i, j, value)` adds to an entry without losing what another particle adds at the same time.
 #
 # These functions are given. Positions are measured in cells here, `x / dx`.
 
@@ -132,7 +132,7 @@ def stress(F: wp.array[wp.mat22], mu: float, lam: float, tau: wp.array[wp.mat22]
 
 
 # %% answer="p2g"
-@wp.kernel
+@wp.kernel(module="p2g", enable_backward=False)
 def p2g(
     x: wp.array[wp.vec2], v: wp.array[wp.vec2], C: wp.array[wp.mat22], tau: wp.array[wp.mat22],
     m: float, V: float, dx: float, dt: float,
@@ -209,7 +209,7 @@ scatters(p2g, mine.number("other cell", 0.2, 0.5), mine.seed("other particles"))
 
 
 # %% answer="g2p"
-@wp.kernel
+@wp.kernel(module="g2p", enable_backward=False)
 def g2p(
     velocity: wp.array2d[wp.vec2], dx: float, dt: float,
     x: wp.array[wp.vec2], v: wp.array[wp.vec2], C: wp.array[wp.mat22], F: wp.array[wp.mat22],
@@ -275,13 +275,13 @@ gathers(g2p, mine.number("third cell", 0.2, 0.5), mine.seed("other taking partic
 # %% [markdown]
 # ## 3. On the grid
 #
-# Nodes whose second index is at most `floor` lie in the floor. There, a velocity that goes into the floor changes. Its vertical component becomes zero. Its horizontal component loses at most $\mu$ times what the vertical one loses: it ends at zero, it does not turn around. A velocity that leaves the floor stays as it is.
+# Nodes whose second index is at most `floor` lie in the floor. There, a velocity that goes into the floor changes. Its vertical component becomes zero. Its horizontal component loses at most `friction` times what the vertical one loses: it ends at zero, it does not turn around. A velocity that leaves the floor stays as it is.
 #
 # **Question 3 (3 points).** Complete the kernel. It runs once for each node, after all particles. Nodes without mass get the velocity zero.
 
 
 # %% answer="move_grid"
-@wp.kernel
+@wp.kernel(module="move_grid", enable_backward=False)
 def move_grid(
     mass: wp.array2d[float], momentum: wp.array2d[wp.vec2], gravity: float, friction: float, floor: int, dt: float,
     velocity: wp.array2d[wp.vec2],

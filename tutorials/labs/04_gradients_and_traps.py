@@ -54,12 +54,12 @@ wb.view.film_strip(sim.rollout(None, steps, thrown(up, 12.0)), 4)
 #
 # If $g$ is the gradient of $f$ at $x$, the remainder $r(\epsilon) = |f(x + \epsilon d) - f(x) - \epsilon\, g\cdot d|$ falls like $\epsilon^2$ for every direction $d$. If $g$ is even slightly wrong, for small $\epsilon$ it falls only like $\epsilon$. The exponent, the *order*, is the slope of $\log r$ over $\log\epsilon$.
 #
-# **Question 1 (4 points).** Write the function that returns the order. Choose two or more sizes $\epsilon$ so that neither rounding nor terms of third order matter; the entries of `x` and `direction` are about 1, and numbers have 16 digits. It will be tried with right gradients and with gradients that are 10 % wrong.
+# **Question 1 (4 points).** Write the function that returns the order. Choose two or more sizes $\epsilon$ so that neither rounding nor terms of third order matter; the entries of `x` and `direction` are about 1, and numbers have 16 digits. It will be tried with right gradients and with gradients that are 10 % wrong or more. $f$ returns a number, a tensor without dimensions; `x`, `direction` and `gradient` may have any shape, the same for all three, and $g\cdot d$ is a sum over all entries.
 
 
 # %% answer="taylor_order"
 def taylor_order(f, gradient, x, direction):
-    "Order at which the remainder of f falls, 2 for the right gradient at x; x and direction have the same shape."
+    "Order at which the remainder of f falls, 2 for the right gradient at x; gradient, x and direction have the same shape."
     ### BEGIN SOLUTION
     sizes = [1e-3, 1e-4]
     with torch.no_grad():
@@ -109,20 +109,24 @@ check(
 # %% [markdown]
 # ## 2. A gradient that is lost without a word
 #
-# This loss wants the bar to come to a goal, unstretched, with little effort. Its value is right; its gradient is finite, plausible, and wrong. By how much? Compare it with a finite difference.
+# A throw is a velocity and a spin. This loss wants the bar to come to a goal, unstretched, with little effort. Its value is right; its gradient is finite, plausible, and wrong. In which components, and by how much? Compare it with finite differences.
 
 # %%
 goal = torch.tensor([mine.number("goal x", 0.3, 0.9), mine.number("goal y", 0.2, 0.8)])
 
 
-def wrong_loss(velocity):
-    "The loss of a velocity at the start, shape (2,) [m/s]: value right, gradient wrong."
-    motion = sim.rollout(None, steps, thrown(velocity, 12.0))
+def wrong_loss(throw):
+    "The loss of a throw, shape (3,): velocity [m/s] and spin [rad/s]; value right, gradient wrong."
+    velocity, spin = throw[:2], throw[2]
+    motion = sim.rollout(None, steps, thrown(velocity, spin))
     centre = sim.center_of_mass(motion.final)[0]
     x = motion.final.position[0]
-    stretch = float((x[0] - x[-1]).norm())
+    span = float((x[0] - x[-1]).norm())  # distance of two opposite corners [m], 0.204 at rest
     speed = torch.tensor([v.item() for v in velocity]).norm()
-    return (centre - goal).square().sum() + (stretch - 0.2) ** 2 + 0.01 * speed**2 + 0.05 * stretch * centre[0]
+    return (centre - goal).square().sum() + 10.0 * (span - 0.204) ** 2 + 0.01 * speed**2 + 0.05 * span * centre[0]
+
+
+own_throw = torch.tensor([*up.tolist(), 12.0])
 
 
 # %% [markdown]
@@ -130,38 +134,44 @@ def wrong_loss(velocity):
 
 
 # %% answer="loss"
-def loss(velocity):
-    "The loss of a velocity at the start, shape (2,) [m/s]."
+def loss(throw):
+    "The loss of a throw, shape (3,): velocity [m/s] and spin [rad/s]."
     ### BEGIN SOLUTION
-    motion = sim.rollout(None, steps, thrown(velocity, 12.0))
+    velocity, spin = throw[:2], throw[2]
+    motion = sim.rollout(None, steps, thrown(velocity, spin))
     centre = sim.center_of_mass(motion.final)[0]
     x = motion.final.position[0]
-    stretch = (x[0] - x[-1]).norm()
+    span = (x[0] - x[-1]).norm()
     speed = velocity.norm()
-    return (centre - goal).square().sum() + (stretch - 0.2) ** 2 + 0.01 * speed**2 + 0.05 * stretch * centre[0]
+    return (centre - goal).square().sum() + 10.0 * (span - 0.204) ** 2 + 0.01 * speed**2 + 0.05 * span * centre[0]
     ### END SOLUTION
     ...
 
 
 # %% check="loss" points=4
 def same_value(loss):
-    return abs(loss(up) - wrong_loss(up)).item() < 1e-12
+    return abs(loss(own_throw) - wrong_loss(own_throw)).item() < 1e-12
 
 
 def right_gradient(loss, at):
     leaf = at.clone().requires_grad_()
     (found,) = torch.autograd.grad(loss(leaf), leaf)
     with torch.no_grad():
-        ends = [[wrong_loss(at + s * 1e-5 * e).item() for s in (1, -1)] for e in torch.eye(2)]
+        ends = [[wrong_loss(at + s * 1e-5 * e).item() for s in (1, -1)] for e in torch.eye(3)]
     expected = torch.tensor([(a - b) / 2e-5 for a, b in ends])
-    return (found - expected).norm() < 1e-5 * expected.norm()
+    return torch.allclose(found, expected, rtol=1e-4, atol=1e-8)  # each component: the spin changes little
 
 
-hint = "Which lines leave the graph: float(), .item(), torch.tensor(), .numpy(), .detach()?"
-check("Question 2", lambda loss: same_value(loss) and right_gradient(loss, up), hint)
+hint = "Which lines leave the graph: float(), .item(), torch.tensor(), .numpy(), .detach()? Compare each component."
+check("Question 2", lambda loss: same_value(loss) and right_gradient(loss, own_throw), hint)
 ### BEGIN HIDDEN TESTS
-elsewhere = torch.tensor([mine.number("other x", -2.0, -1.0), mine.number("other y", 1.0, 2.0)])
-check("Question 2", lambda loss: right_gradient(loss, elsewhere), f"{hint} Try another velocity.")
+elsewhere = torch.tensor(
+    [
+        mine.number(f"other {what}", *ends)
+        for what, ends in {"x": (-2.0, -1.0), "y": (1.0, 2.0), "spin": (6.0, 18.0)}.items()
+    ]
+)
+check("Question 2", lambda loss: right_gradient(loss, elsewhere), f"{hint} Try another throw.")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -176,7 +186,7 @@ length = 10 * int(mine.number("length", 20.0, 90.0))
 def memory(k):
     "Bytes for the states of a rollout whose every k-th state is kept."
     kept = -(-length // k) + 1
-    state = 4 * 8 * rest[0].numel()
+    state = 2 * 8 * rest[0].numel()  # positions and velocities, 8 bytes for a number
     return state * (kept + k)
 
 
@@ -186,7 +196,7 @@ ax.plot(ks, [memory(int(k)) / 1e3 for k in ks], lw=1)
 labels = ax.set(xlabel="k", ylabel="memory [kB]", title=f"{length} steps")
 
 # %% [markdown]
-# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: count all steps that are computed, forwards and again for the way back, and divide by the number of steps of the motion. The tolerance is 10 %.
+# **Question 3 (3 points).** With which $k$ is the memory smallest? (A $k$ that needs at most 2 % more also counts.) *Derive it first, then look at the figure.* And `times`: count all steps that are computed, forwards and again for the way back, and divide by the number of steps of the motion. (The steps of the adjoint are not counted.) The tolerance is 10 %.
 
 # %% answer="checkpoints"
 k = ...

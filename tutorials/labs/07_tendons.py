@@ -30,7 +30,7 @@ mine = Numbers(student, "tendons")
 # %% [markdown]
 # ## 1. The shape of a bent finger
 #
-# A wall holds the left end of a finger, which lies along $x$. A tendon runs through 13 guides at the distance $r$ above the axis, and pulls its right end. (In the drawing the tendon runs below the axis, and the finger bends downwards; here everything is upside down.) The same moment bends every section, so the axis becomes an arc of a circle: its *curvature* $\kappa$ [1/m], the turn per length, is the same everywhere. The section at the distance $s$ from the wall has turned by the angle $\kappa s$.
+# A wall holds the left end of a finger, which lies along $x$. A tendon runs through 13 guides at the distance $r$ above the axis, and pulls its right end. (The drawing shows five of the guides, and everything upside down: there the tendon runs below the axis, and the finger bends downwards. Its $R$ and $u$ are not needed.) The same moment bends every section, so the axis becomes an arc of a circle: its *curvature* $\kappa$ [1/m], the turn per length, is the same everywhere. The section at the distance $s$ from the wall has turned by the angle $\kappa s$.
 #
 # **Question 1 (3 points).** The axis keeps its length $\ell$. Write the function that returns the coordinates of its tip: $x$ along the straight finger, $z$ across it, positive upwards. The root is at (0, 0), and a positive curvature bends upwards. The function will be tried with curvatures of both signs, and with zero.
 #
@@ -132,7 +132,7 @@ def bends(curvature, sim, modulus, length, width, height):
     return abs(curvature(tension, modulus, width, height, height / 4) / measured - 1) < 0.05
 
 
-hint = "Moment = E I κ. About which axis does the section turn, and which side of it counts three times in I?"
+hint = "Moment = E I κ. About which axis does the section turn, and which of its two sides enters I as a cube?"
 check("Question 2", lambda curvature: bends(curvature, plain, modulus, length, width, height), hint)
 ### BEGIN HIDDEN TESTS
 other = (2e5, 0.14, 0.018, 0.026)
@@ -167,7 +167,7 @@ legend = ax.legend(frameon=False)
 # %% [markdown]
 # On average the theory is off, and a *finer* mesh makes it worse. Something is wrong, either with the theory or with the experiment.
 #
-# **Question 3 (3 points).** Find a set-up in which theory and simulation agree within 6 %, in fingers with other sizes too: does the end have a `plate` (True or False), and from the guide number `first` to `last` (0 to 12) is the shortening measured? At least half of the finger has to be measured. There are several right answers.
+# **Question 3 (3 points).** Find a set-up in which theory and simulation agree within 6 % for *every* piece that is measured, in fingers of other sizes too: does the end have a `plate` (True or False), and from which guide `first` to which guide `last` (0 to 12) are the pieces measured? At least six pieces have to be measured. There are several right answers.
 #
 # *Think first:* a force that acts at a point of an elastic body pushes it in. How far, if the point becomes smaller and smaller?
 
@@ -183,10 +183,10 @@ plate, first, last = True, 1, 11
 # %% check="setup" points=3
 def agrees(plate, first, last, modulus, length, width, height):
     found = ratios(finger(length, width, height, modulus, bool(plate)), modulus, length, width, height)
-    return 0 <= first <= last - 6 <= 6 and abs(found[first:last].mean() - 1) < 0.06
+    return 0 <= first <= last - 6 <= 6 and np.abs(found[first:last] - 1).max() < 0.06
 
 
-hint = "Which piece is furthest off? What holds the tendon there, and how far does its force reach into the finger?"
+hint = "Which pieces are off? What holds finger or tendon there, and how far does its force reach into the finger?"
 check("Question 3", lambda plate, first, last: agrees(plate, first, last, modulus, length, width, height), hint)
 ### BEGIN HIDDEN TESTS
 check("Question 3", lambda plate, first, last: agrees(plate, first, last, 2e5, 0.10, 0.024, 0.02), hint)
@@ -221,8 +221,8 @@ def turned(winding):
     return math.degrees(angles[-1])
 
 
-hint = "Work backwards: angle, curvature, tension. Then add up: which three things lengthen or shorten? Is it in m?"
-check("Question 4", lambda winding: abs(turned(float(winding)) / goal - 1) < 0.04, hint)
+hint = "Work backwards: angle, curvature, tension. Then add up: which three things lengthen or shorten? Are angles in radians, and the length in m?"
+check("Question 4", lambda winding: 0 < winding < length and abs(turned(float(winding)) / goal - 1) < 0.04, hint)
 
 # %% [markdown]
 # ## 5. A finger that carries something

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Lab 9. Co-design
 #
-# **Goals.** You can optimise a body together with its control, compare the result fairly with control alone, and find out how much of it the grid has made up.
+# **Goals.** You can optimise a body together with its control, compare the result fairly with control alone, and find out whether it holds on a finer grid.
 #
-# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take 15 s on one core.
+# **Time.** 90 minutes: 15 to read and to predict by hand, 60 for four questions, 15 for the open one. The simulations take 20 s on one core.
 #
 # **Before.** Tutorials 07, *gradients*, and 09, *co-design*.
 #
@@ -28,7 +28,7 @@ mine = Numbers(student, "codesign")
 # %% [markdown]
 # ## 1. An arm that swings
 #
-# A soft arm lies on a table without friction and is clamped at its left end. Two muscles run along it, which pull against each other: a signal of 1 bends it upwards, -1 downwards. They are weak. The arm has 1.2 s to bring its tip as high as possible *at the end*. The signal is a table of 12 numbers between -1 and 1, each held for 0.1 s.
+# A soft arm lies on a table without friction and is clamped at its left end. Two muscles run along it, which pull against each other: a signal of 1 bends it upwards, -1 downwards. They are weak. The arm has 1.2 s to bring its tip as high as possible *at the end*. The signal is a table of 12 numbers (`knots` in the code) between -1 and 1, each held for 0.1 s.
 #
 # The next cell warns that the spacing is too coarse. The warning is justified. Go on nevertheless, as one does in a hurry; question 4 comes back to it.
 
@@ -72,7 +72,7 @@ def height(sim, signal, factors):
     return swing(sim, signal, factors).observation[0, -1]
 
 
-coarse = arm(spacing=0.02, substeps=24)
+coarse = arm(spacing=0.02, substeps=28)
 uniform = torch.ones(parts)
 times = coarse.dt * np.arange(1, round(duration / coarse.dt) + 1)
 steady = swing(coarse, torch.ones(knots), uniform)
@@ -111,7 +111,8 @@ def swings(by_hand):
 
 
 hint = (
-    "Push for half a period one way, and for half a period the other. Count backwards from the end. Is the time in s?"
+    "Push for half a period one way, and for half a period the other. Count backwards from the end. Where a half period "
+    "ends within an interval of 0.1 s: which sign does the larger part need?"
 )
 check("Question 1", lambda by_hand: swings(by_hand), hint)
 
@@ -120,7 +121,7 @@ check("Question 1", lambda by_hand: swings(by_hand), hint)
 #
 # Any body could be stiffer or softer, so a comparison needs a budget: the mean of the six stiffness factors is 1, and none is below 0.8. An optimiser with free numbers $z$ obeys it if the factors are a function of $z$ that *cannot* break it.
 #
-# **Question 2 (3 points).** Write this function. Every body within the budget, except for its borders, has to be the image of some $z$, and all derivatives have to exist.
+# **Question 2 (3 points).** Write this function. Every body within the budget has to be the image of some $z$, except for those with a factor of exactly 0.8, and all derivatives have to exist.
 #
 # *Predict first:* where will the arm become soft, at the root or at the tip?
 
@@ -171,7 +172,7 @@ check("Question 2", lambda factors: obeys(factors, 30.0) and reaches(factors, bo
 # %% [markdown]
 # ## 3. Control alone, and both
 #
-# **Question 3 (4 points).** Optimise the signal alone for the uniform arm, `alone`, and then signal and body together, `both = (signal, factors)`. Use the same start, method and number of iterations, at most 25. Control alone has to be converged, for otherwise the comparison is not fair; and `both` has to bring the tip at least 3 % higher.
+# **Question 3 (4 points).** Optimise the signal alone for the uniform arm, `alone`, and then signal and body together, `both = (signal, stiffness)`, with the six factors as `stiffness`. Use the same start, method and number of iterations, at most 25. Control alone has to be converged, for otherwise the comparison is not fair: to first order, no change of its signal within the bounds may gain 3 % of the height. And `both` has to bring the tip at least 3 % higher.
 #
 # `wb.minimize(loss, unknowns, method, iterations=...)` minimises a function `loss()` over `unknowns`, tensors by name with `requires_grad=True`, and gives these tensors their best values. It takes a few seconds; `wb.Unknown(signal, -1.0, 1.0)` has bounds, and `wb.methods.Torch(torch.optim.Adam, lr=0.12)` is a method.
 
@@ -230,7 +231,7 @@ labels = right.set(xlabel="part, from root to tip", ylabel="stiffness factor", y
 # %% [markdown]
 # ## 4. An honest check
 #
-# The optimiser saw one time step and one grid, and may have used their faults. Simulate both results again: with half the step, and then on a lattice of half the spacing, which needs shorter steps, too (`arm(0.01, 56)`). Nothing is optimised anew.
+# The optimiser saw one time step and one grid, and may have used their faults. Simulate both results again: with half the step, `arm(0.02, 56)`, and then on a lattice of half the spacing, which needs shorter steps, too, `arm(0.01, 104)`. Nothing is optimised anew.
 #
 # **Question 4 (3 points).** How high [m] does the tip come on the finer *lattice*, with control alone, and with both? The tolerance is 1 %.
 #
@@ -240,7 +241,7 @@ labels = right.set(xlabel="part, from root to tip", ylabel="stiffness factor", y
 fine_alone = ...  # [m]
 fine_both = ...  # [m]
 ### BEGIN SOLUTION
-finer = arm(0.01, 56)
+finer = arm(0.01, 104)
 fine_alone = height(finer, alone, uniform).item()
 fine_both = height(finer, *both).item()
 ### END SOLUTION
@@ -248,7 +249,7 @@ fine_both = height(finer, *both).item()
 
 # %% check="heights" points=3
 def again(fine_alone, fine_both):
-    found = arm(0.01, 56)
+    found = arm(0.01, 104)
     signal, e = table(both[0]), torch.as_tensor(both[1], dtype=torch.float32)
     expected = height(found, table(alone), uniform).item(), height(found, signal, e).item()
     return min(expected) > 0 and np.allclose([float(fine_alone), float(fine_both)], expected, rtol=0.01, atol=0)
@@ -260,7 +261,7 @@ check("Question 4", lambda fine_alone, fine_both: again(fine_alone, fine_both), 
 # %% [markdown]
 # ## 5. What would you build?
 #
-# **Question 5 (4 points, read by a person).** How much of the gain is left with half the step, and how much on the finer lattice? Was your guess about the body right? (The arm has a deadline: what does stiffness do to its period, and what to its reach?) Would you optimise again on the finer lattice, add duration or modulus to the unknowns, or ask for a result that is good for several lattices at once? At most ten sentences, and one figure.
+# **Question 5 (4 points, read by a person).** How large is the gain of `both` over control alone with half the step, and on the finer lattice? It can shrink, vanish or grow: why does yours? Was your guess about the body right? (The arm has a deadline: what does stiffness do to its period, and what to its reach?) Would you optimise again on the finer lattice, add duration or modulus to the unknowns, or ask for a result that is good for several lattices at once? At most ten sentences, and one figure.
 
 # %% [markdown] open="build" points=4
 # *Your answer.*

@@ -33,7 +33,7 @@ mine = Numbers(student, "learning")
 #
 # A motor turns a rigid hub, in which a soft finger is cast; a spring and a damper hold the hub. The tip of the finger is to go to a height that is drawn anew for each episode, and to stay there. The motor is not strong, the finger sags and swings, and nobody tells the policy the laws of motion. It sees the angle of the hub and its rate, the height of the tip, and the goal; its action is the torque.
 #
-# Eight worlds run at once, with 20 control intervals of 0.05 s in an episode. The reward of an interval is the negative distance of the tip from the goal, in tenths of a metre, and a little for effort.
+# Eight worlds run at once, with 20 control intervals of 0.05 s in an episode. The reward of an interval is the negative distance of the tip from the goal, in tenths of a metre, minus a little for effort.
 
 # %%
 modulus = mine.number("modulus", 0.8e5, 1.6e5)  # [Pa]
@@ -130,7 +130,7 @@ check("Question 1", lambda to_go: sums(to_go, 1) and sums(to_go, 40), f"{hint} T
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 2 (4 points).** Write the loss whose gradient with respect to the mean is the policy gradient: minus the mean over all samples of $A \log p(a)$, with the probability density $p$ of the Gaussian and the advantage $A$, a number for each sample. It is tried on a problem whose gradient is known: if the reward is $-(a - c)^2$, the derivative of the expected reward by the mean is $-2\,(\mu - c)$.
+# **Question 2 (4 points).** Write the loss whose gradient with respect to the mean is the policy gradient: minus the mean over all samples of $A \log p(a)$, with the probability density $p$ of the Gaussian and the advantage $A$, a number for each sample. It is tried on a problem whose gradient is known: if the reward is $-(a - c)^2$, the derivative of the expected reward with respect to the mean is $-2\,(\mu - c)$.
 
 
 # %% answer="policy_loss"
@@ -263,7 +263,7 @@ legend = axes[1].legend(frameon=False, fontsize=8)
 # %% [markdown]
 # ## 4. Samples and time
 #
-# **Question 4 (3 points).** The dashed line is two thirds of the (negative) return of the untrained policy. After how many samples, control intervals of one world, is each learner above it for the first time? And how many times as long as a sample of the first learner does one with gradient take? The tolerance is 5 %. `curve` and `gradient_curve` are lists of (samples, seconds, return). Compute the answers from them instead of typing numbers: the seconds are different in every run.
+# **Question 4 (3 points).** The dashed line is two thirds of the (negative) return of the untrained policy. After how many samples, control intervals of one world, is each learner above it for the first time? And how many times as long does a sample take with the gradient as with rewards alone, each over the whole of its training? The tolerance is 5 %. `curve` and `gradient_curve` are lists of (samples, seconds, return). Compute the answers from them instead of typing numbers: the seconds are different in every run.
 
 # %% answer="price"
 reward_samples = ...
@@ -292,7 +292,7 @@ def is_price(reward_samples, gradient_samples, dearer):
     return right and all(abs(float(f) / e - 1) < 0.05 for f, e in zip(found, expected, strict=True))
 
 
-hint = "Samples, not rounds: 8 worlds, 20 intervals. Divide the seconds by the samples of the same learner."
+hint = "Samples, not rounds: 8 worlds, 20 intervals. Divide all seconds of a learner by all of its samples."
 check(
     "Question 4",
     lambda reward_samples, gradient_samples, dearer: is_price(reward_samples, gradient_samples, dearer),

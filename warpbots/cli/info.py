@@ -43,9 +43,8 @@ def info(options: argparse.Namespace) -> None:
             print(f"  state {name}: shape {tuple(field.shape)}")
     print(f"  control: shape (worlds, steps, {simulation.channels}), in [-1, 1]")
     for name, p in simulation.parameters().items():
-        left = "[" if p.inclusive else "("
         shape = tuple(simulation.parameter(name).shape)
-        print(f"  {name}: {p.doc}, shape {shape}, {left}{p.lower:g}, {p.upper:g}) {p.unit}")
+        print(f"  {name}: {p.doc}, shape {shape}, {p.span(simulation.scene.dim)}")
     step = simulation.dt / simulation.substeps
     bound = simulation.max_time_step
     print(

@@ -30,7 +30,7 @@ from warpbots.scene import (
     Union,
 )
 
-__all__ = ["normal", "signed_distance"]
+__all__ = ["normal", "signed_distance", "surface_distance"]
 
 
 @functools.singledispatch
@@ -200,39 +200,56 @@ def _mesh_distance(
     # model
     mesh: wp.uint64,
     reach: float,
+    with_sign: int,
     # state
     x: wp.array[wp.vec3],
     # out
     distance_out: wp.array[float],
 ):
-    """Compute the signed distance from each point x to a mesh; the winding number gives the sign."""
+    """Compute the distance from each point x to a mesh, with the sign of the winding number if `with_sign`."""
     i = wp.tid()
-    query = wp.mesh_query_point_sign_winding_number(mesh, x[i], reach)
+    if with_sign == 1:
+        query = wp.mesh_query_point_sign_winding_number(mesh, x[i], reach)
+    else:
+        query = wp.mesh_query_point_no_sign(mesh, x[i], reach)
     nearest = wp.mesh_eval_position(mesh, query.face, query.u, query.v)
-    distance_out[i] = query.sign * wp.length(x[i] - nearest)
+    distance_out[i] = wp.where(with_sign == 1, query.sign, 1.0) * wp.length(x[i] - nearest)
 
 
 @signed_distance.register
 def _(shape: TriangleMesh, x: np.ndarray) -> np.ndarray:
-    return _to_mesh(shape.vertices, shape.faces, x)
+    return _to_mesh(shape.vertices, shape.faces, x, signed=True)
 
 
 @signed_distance.register
 def _(shape: TetMesh, x: np.ndarray) -> np.ndarray:
-    return _to_mesh(shape.vertices, shape.surface, x)
+    return _to_mesh(shape.vertices, shape.surface, x, signed=True)
 
 
 @signed_distance.register
 def _(shape: Sheet, x: np.ndarray) -> np.ndarray:
     """Distance to the middle surface minus half the thickness."""
-    return np.abs(_to_mesh(shape.vertices, shape.faces, x)) - 0.5 * shape.thickness
+    return surface_distance(shape.vertices, shape.faces, x) - 0.5 * shape.thickness
 
 
-def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Signed distance from points x [m], shape (n, 3), to a triangle mesh [m], shape (n,).
+def surface_distance(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Distance of points from the surface of a triangle mesh, without a sign.
 
-    The winding number gives the sign.
+    It is the absolute value of the signed distance, without the time that the sign takes.
+
+    Args:
+        vertices: Vertices of the mesh [m], shape (n_vertices, 3).
+        faces: Vertex indices of the triangles, shape (n_faces, 3).
+        x: Points [m], shape (n, 3).
+
+    Returns:
+        The distances [m], shape (n,).
     """
+    return _to_mesh(vertices, faces, x, signed=False)
+
+
+def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray, signed: bool) -> np.ndarray:
+    """Distances from points x [m], shape (n, 3), to a triangle mesh [m], shape (n,), with a sign if `signed`."""
     # Warp queries meshes in single precision: centring them saves digits for the shape.
     used = vertices[np.unique(faces)]
     lower, upper = used.min(0), used.max(0)
@@ -242,9 +259,9 @@ def _to_mesh(vertices: np.ndarray, faces: np.ndarray, x: np.ndarray) -> np.ndarr
     mesh = wp.Mesh(
         points=wp.array(vertices - center, dtype=wp.vec3, device=cpu),
         indices=wp.array(faces.reshape(-1), dtype=int, device=cpu),
-        support_winding_number=True,
+        support_winding_number=signed,
     )
     distance = wp.empty(len(x), dtype=float, device=cpu)
     points = wp.array(x - center, dtype=wp.vec3, device=cpu)
-    launch(_mesh_distance, len(x), [mesh.id, reach, points], [distance], cpu)
+    launch(_mesh_distance, len(x), [mesh.id, reach, int(signed), points], [distance], cpu)
     return distance.numpy().astype(np.float64)

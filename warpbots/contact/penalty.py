@@ -30,12 +30,13 @@ import warp as wp
 
 from warpbots.numerics import positive_part
 
-__all__ = ["TOUCH", "damping_bounds", "penalty_force", "penalty_tangents"]
+__all__ = ["TOUCH", "damping_bounds", "penalty_force", "penalty_tangents", "sticking_margin"]
 
 _scalar, _vec3, _mat33 = wp.float64, wp.vec3d, wp.mat33d
 _ZERO, _ONE = (wp.constant(_scalar(c)) for c in (0.0, 1.0))
 _part = positive_part(_scalar)
 
+_TURN = wp.constant(_scalar(1e-3))  # rotation of the force of a contact that slides [rad]
 TOUCH = wp.constant(_scalar(1e-13))
 """Distance up to which a point counts as touching, for rounding [m]; it has no force, but the derivative of contact."""
 
@@ -78,6 +79,25 @@ def penalty_force(
     elif mu * N > _ZERO:  # a point at rest without friction slides
         drag = k_t
     return N * n - drag * u_t
+
+
+@wp.func
+def sticking_margin(
+    d: _scalar, n: _vec3, u: _vec3, k: _scalar, c: _scalar, least: _scalar, most: _scalar, mu: _scalar, k_t: _scalar
+):
+    """Change of velocity that turns sticking into sliding, sliding into sticking, or friction by 1e-3 rad [m/s].
+
+    Infinite for a point that touches within rounding errors, for example where two faces lie in one plane.
+    """
+    along = wp.dot(n, u)
+    N = -d * wp.min(most, wp.max(least, k - c * along))
+    margin = _scalar(wp.inf)
+    if d < -TOUCH and mu * N > _ZERO and k_t > _ZERO:
+        speed = wp.length(u - n * (along / _square(n)))
+        margin = wp.abs(speed - mu * N / k_t)
+        if speed > mu * N / k_t:
+            margin = wp.min(margin, _TURN * speed)
+    return margin
 
 
 @wp.func

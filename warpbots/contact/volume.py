@@ -26,7 +26,7 @@ from warpbots.scene import (
     dimension,
 )
 
-__all__ = ["volume"]
+__all__ = ["points_in", "volume"]
 
 _DRAWN = 1 << 14
 """Number of points drawn in a union; the error of overlaps is at most 0.4 % of the whole volume."""
@@ -120,6 +120,14 @@ def _(shape: Union) -> float:
 @volume.register
 def _(shape: Posed) -> float:
     return volume(shape.shape)
+
+
+def points_in(shape: Shape, count: int) -> np.ndarray:
+    """Up to `count` points that are spread evenly over a shape at random, the same in every call [m], shape (n, dim).
+
+    There are fewer points if the shape fills little of its bounding box.
+    """
+    return _drawn(shape, count, np.random.default_rng(0))
 
 
 def _ball(radius: float, dim: int) -> float:

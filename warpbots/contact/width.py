@@ -7,7 +7,7 @@ import numpy as np
 
 from warpbots.contact.distance import signed_distance
 from warpbots.contact.volume import volume
-from warpbots.scene import Points, Posed, Shape, Sheet, Truss, Union, dimension, parts_of
+from warpbots.scene import Box, Points, Posed, Shape, Sheet, Truss, Union, dimension, parts_of
 
 __all__ = ["cells_across", "width", "width_within"]
 
@@ -35,6 +35,12 @@ def width(shape: Shape) -> float:
         return float(step.min())
     chords = np.min([h * _runs(inside, axis) for axis, h in enumerate(step)], axis=0)
     return float(np.quantile(chords[inside], _THIN))
+
+
+@width.register
+def _(shape: Box) -> float:
+    step, counts = _cells(shape)
+    return float((step * counts).min())  # all chords along an axis are equal, so no point needs a distance
 
 
 @width.register

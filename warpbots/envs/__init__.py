@@ -43,18 +43,24 @@ _LOADED_WHEN_USED = {
 """Names that need an optional package: the module with the name, the package, and how to install it."""
 
 
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
 if not TYPE_CHECKING:
+    # a star import and `help` read every name in `__all__`
+    __all__ = [name for name in __all__ if name not in _LOADED_WHEN_USED or _installed(_LOADED_WHEN_USED[name][1])]
 
     def __getattr__(name: str) -> object:
         if name not in _LOADED_WHEN_USED:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module, package, remedy = _LOADED_WHEN_USED[name]
-        if importlib.util.find_spec(package) is None:
+        if not _installed(package):
             raise ImportError(f"wb.envs.{name} needs {package}, which is not installed: {remedy}", name=package)
         globals()[name] = getattr(importlib.import_module(f"warpbots.envs.{module}"), name)
         return globals()[name]
 
-    if importlib.util.find_spec("gymnasium") is not None:
+    if _installed("gymnasium"):
         from warpbots.envs.registered import register
 
         register()

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from warpbots.envs.vector_env import SimulationVectorEnv
@@ -109,5 +110,5 @@ class StableBaselinesEnv(VecEnv):
         return [result] * len(list(self._get_indices(indices)))
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
-        """False for each of the worlds `indices`: no wrapper surrounds a single world."""
-        return [False] * len(list(self._get_indices(indices)))
+        """Whether a wrapper surrounds each of the worlds `indices`: none does, but infos have what `Monitor` adds."""
+        return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))

@@ -139,7 +139,8 @@ class SimulationVectorEnv(VectorEnv):
                 None to go on with the random numbers of each world.
             options: ``reset_mask``, a mask of the worlds, shape (worlds,), bool; ``state``, from which these worlds
                 start instead of a random start; ``parameters`` and ``goals``, tensors by name that these worlds have
-                instead of random ones. With `differentiable`, gradients reach all of them.
+                instead of random ones, until their next episode begins. With `differentiable`, gradients reach all of
+                them.
 
         Returns:
             Observation of all worlds, shape (worlds, features), and infos.
@@ -273,6 +274,10 @@ class SimulationVectorEnv(VectorEnv):
         """Begin new episodes in the worlds of a mask; see `reset` for the other arguments."""
         simulation = self.simulation
         start = simulation.state(**self._random.start(worlds)) if state is None else state
+        if worlds.all():
+            self.parameters = {}
+        for name in self.parameters.keys() - self.episode.parameters.keys():  # given to the reset of an earlier episode
+            self.parameters[name] = _chosen(worlds, simulation.parameter(name), self.parameters[name])
         self.parameters |= self._random.parameters(worlds, self.parameters)
         for name, given in (parameters or {}).items():
             own = self.parameters.get(name)

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import warp as wp
 
@@ -14,6 +14,7 @@ from warpbots.gradients.thread_team import together
 from warpbots.numerics import (
     Slices,
     dividing,
+    load,
     mode_of_thread,
     parallel,
     preparing,
@@ -26,7 +27,10 @@ __all__ = ["Captured"]
 
 
 class Captured:
-    """Kernel launches on fixed arrays; the first call launches and captures the kernels, later calls replay the graph.
+    """Kernel launches on fixed arrays: the first call launches them, the second captures them, later ones replay them.
+
+    A capture takes longer than a call that launches the kernels, so it is left to those that are called again: in a
+    rollout with a gradient, each control interval has kernels of its own, which a single loss calls once.
 
     If the launches cannot be captured, for any reason, each call launches the kernels, with the same result.
 
@@ -43,7 +47,14 @@ class Captured:
     """
 
     def __init__(
-        self, device: wp.Device, work: Callable[[], None], first: Callable[[], None], what: str, threads: int = 1
+        self,
+        device: wp.Device,
+        work: Callable[[], None],
+        first: Callable[[], None],
+        what: str,
+        threads: int = 1,
+        announced: set[object] | None = None,
+        kernels: object = None,
     ):
         """Store the functions; nothing runs yet.
 
@@ -53,13 +64,17 @@ class Captured:
             first: Function that launches the same kernels; it is called instead of `work` at the first call.
             what: Name of the kernels in the message about slow compilation.
             threads: Number of threads that share large launches.
+            announced: Keys of first runs that were announced. A run whose key is among them is not announced again.
+            kernels: What tells these kernels from others with the same `announced`.
         """
         self._modes = [mode_of_thread(device) for _ in range(threads)]
         self._device, self._what = device, what
+        self._announced, self._kernels = set() if announced is None else announced, kernels
         self._work, self._first = (without_subnormals(self._modes[0])(f) for f in (work, first))
         self._graph: wp.Graph | None = None
         self._threads, self._others = threads, list[wp.Graph]()
         self._slices: Slices | None = None
+        self._left: list[Callable[[], None]] | None = None
         self._capturable = True
         self._missed = None if parallel(device) else wp.zeros(1, dtype=int, device=device)
         self.seconds = 0.0
@@ -83,7 +98,7 @@ class Captured:
         self._or_give_up(lambda: self._replay(stream), fill)
         self.seconds = time.perf_counter() - begun
         if self._missed is not None and self._missed.numpy()[0]:
-            self._missed, self._graph = None, None
+            self._missed = self._graph = self._left = None
             self(fill, stream)
 
     def _replay(self, stream: wp.Stream | None) -> None:
@@ -95,25 +110,33 @@ class Captured:
         together([functools.partial(wp.capture_launch, graph) for graph in graphs], self._slices.call_off)
 
     def _launched(self, fill: Callable[[], object]) -> bool:
-        """Launch the kernels, and capture them if they can be captured; returns whether the graph must be replayed."""
-        if self._capturable:
-            left = self._prepare(fill)
-            if not left or not self._capturable:
-                return False
-            fill()
-        if self._graph is None:
+        """Launch the kernels or, after the first time, capture them; returns whether the graph must be replayed."""
+        if self._left is None:
+            with self._preparing("launched"), preparing() as left:
+                self._first()
+            self._left = left
+        elif self._capturable:
+            self._or_give_up(self._load_and_capture, fill)
+            if self._left and self._graph is not None:
+                fill()
+        else:
             self._work()
         return self._graph is not None
 
-    def _prepare(self, fill: Callable[[], object]) -> list[Callable[[], None]]:
-        """Run the kernels for the first time, capture them, and return the list that `preparing` yields."""
+    @contextlib.contextmanager
+    def _preparing(self, stage: str) -> Iterator[None]:
+        """Context in which kernels are compiled, at the stage where they are launched first or captured."""
         text = f"first run of {self._what} (compiled once, then cached)"
         rare = contextlib.nullcontext() if self._missed is None else without_rare_bodies(self._missed)
-        with rare, said_when_slow(text):
-            with preparing() as left:
-                self._first()
-            self._or_give_up(self._capture, fill)
-        return left
+        begun = (stage, self._missed is None, self._what, self._kernels)
+        with rare, contextlib.nullcontext() if begun in self._announced else said_when_slow(text):
+            self._announced.add(begun)
+            yield
+
+    def _load_and_capture(self) -> None:
+        with self._preparing("captured"):
+            load(self._left)
+            self._capture()
 
     def _or_give_up(self, replay: Callable[[], None], fill: Callable[[], object]) -> None:
         try:

@@ -36,7 +36,7 @@ class Checkpoints:
         k: Number of control intervals in a segment, for the schedule ``"every"``.
 
     Raises:
-        ValueError: The schedule is unknown, or `k` is below 1.
+        ValueError: The schedule is unknown, or `k` is below 1 or given for another schedule than ``"every"``.
     """
 
     schedule: str = "sqrt"
@@ -47,14 +47,16 @@ class Checkpoints:
         if self.schedule not in ("all", "every", "sqrt"):
             raise ValueError(f"Checkpoints: schedule must be 'all', 'every' or 'sqrt', got {self.schedule!r}")
         if self.k < 1:
-            raise ValueError(f"Checkpoints.every: k must be at least 1 control interval, got {self.k}")
+            raise ValueError(f"Checkpoints: k must be at least 1 control interval, got {self.k}")
+        if self.k > 1 and self.schedule != "every":
+            raise ValueError(f"Checkpoints: k is for 'every' alone, got {self.schedule!r} and k {self.k}; leave out k")
 
     @classmethod
     def all(cls) -> "Checkpoints":
         """Schedule that keeps all substeps, with memory O(n): the fastest schedule once it has run.
 
-        Every control interval has arrays and recorded kernel launches of its own. They are made in the first rollout,
-        which takes longer, and used again in later ones.
+        Every control interval has arrays of its own, which are made in the first rollout, and recorded kernel launches,
+        which are made in the second. These two take longer than later ones.
         """
         return cls("all")
 

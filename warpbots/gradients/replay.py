@@ -29,11 +29,14 @@ class Share:
         first: Index of the first of these worlds in the simulation.
         threads: Number of threads that share the launches over many items of these worlds.
         alone: Lock of the arrays of the model, which all its replays use.
+        announced: First runs of the kernels of these worlds that have begun. Later replays of the same kernels compile
+            nothing, and are not announced again.
     """
 
     first: int = 0
     threads: int = 1
     alone: threading.RLock = dataclasses.field(default_factory=model_lock)
+    announced: set[object] = dataclasses.field(default_factory=set)
 
 
 class Replay:
@@ -81,8 +84,9 @@ class Replay:
             self._gradient_marks = Marks(device, share.first, *watched_gradients)
             self._in, self._out = _tensors(inputs.values()), _tensors(outputs.values())
             self._seeds, self._results = _tensors(seeds), _tensors(results)
-        self._forward = Captured(device, lambda: self._work(None), self._record, "kernels", share.threads)
-        self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient", share.threads)
+        rest = share.threads, share.announced, (tuple(outputs), bool(wanted))
+        self._forward = Captured(device, lambda: self._work(None), self._record, "kernels", *rest)
+        self._backward = Captured(device, self._adjoint, self._adjoint, "kernels of the gradient", *rest)
 
     @property
     def seconds(self) -> float:

@@ -5,6 +5,6 @@ that nbgrader and Otter grade. `grade` runs what students hand in. In the notebo
 numbers of their own, and `warpbots.exercises.check` judges answers.
 """
 
-from warpbots.labs.student_numbers import Numbers
+from warpbots.labs.student_numbers import Numbers, WrongName
 
-__all__ = ["Numbers"]
+__all__ = ["Numbers", "WrongName"]

@@ -1,6 +1,7 @@
 """Grading: every notebook that was handed in is run with the hidden tests of its lab."""
 
 import asyncio
+import atexit
 import csv
 import dataclasses
 import os
@@ -20,6 +21,12 @@ __all__ = ["Grade", "grade", "handed_in"]
 
 _GRADING = {"WARPBOTS_STATIC": "1", "TQDM_DISABLE": "1", "OMP_NUM_THREADS": "1", "WARPBOTS_THREADS": "1"}
 """Environment of a notebook that is graded: pictures instead of players, no bars, and one core for each notebook."""
+
+_NO_KERNEL = "the kernel did not start"
+"""Begin of the remark about a notebook none of whose cells could run."""
+
+_UNUSUAL = re.compile(r"\b(?:class|get_ipython|__\w+__|cell_contents|ctypes|gc|exec|eval|setattr)\b")
+"""Words of code that can outwit a check: types with arithmetic of their own, and the insides of Python and IPython."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +99,7 @@ def grade(
     Raises:
         ImportError: nbclient or ipykernel is not installed.
         OSError: A notebook cannot be read, or a result cannot be written.
+        RuntimeError: No kernel starts, so that no notebook could be run.
         ValueError: `parallel` or `timeout` is not positive, or two notebooks belong to one student.
     """
     if timeout <= 0.0 or (parallel is not None and parallel < 1):
@@ -102,6 +110,9 @@ def grade(
     whole = forms.graded(lab)  # here, because ast.parse of Python 3.11 fails at random in threads
     with ThreadPoolExecutor(parallel or os.cpu_count() or 1) as pool:
         grades = list(pool.map(lambda item: _grade_one(*item, lab, whole, timeout), found.items()))
+    failed = [remark for one in grades for remark in one.remarks if remark.startswith(_NO_KERNEL)]
+    if len(failed) == len(grades):
+        raise RuntimeError(f"nothing was graded: {failed[0]}")
     _write(out, lab, grades)
     return grades
 
@@ -141,7 +152,7 @@ def _grade_one(student: str, path: Path, lab: Lab, whole: Any, timeout: float) -
     elif name != student:
         said = f"the notebook has the name {name!r}, which is not the name under which it was handed in"
         return Grade(student, nothing, {}, [*remarks, said], notebook)
-    remarks += _run(notebook, path.parent, student, timeout)
+    remarks += _unusual(notebook, whole) + _run(notebook, path.parent, student, timeout)
     cells = {cell.metadata["check"]: cell for cell in notebook.cells if "check" in cell.metadata}
     points: dict[str, int | None] = {}
     said = {}
@@ -165,6 +176,7 @@ def _put_together(notebook: Any, theirs: Any) -> tuple[Any, list[str]]:
     for cell in theirs.cells:
         key = _key(cell, own)
         if key is None:
+            cell.setdefault("id", f"further-{sum(map(len, further.values()))}")  # format 4.4 has no ids
             further.setdefault(last, []).append(cell)
         elif key in of_student:
             remarks.append(f"cell {key} occurs twice; the first one counts")
@@ -185,6 +197,23 @@ def _put_together(notebook: Any, theirs: Any) -> tuple[Any, list[str]]:
     for key, cell in own.items():
         notebook.cells += [cell, *further.get(key, [])]
     return notebook, remarks
+
+
+def _unusual(notebook: Any, whole: Any) -> list[str]:
+    """Cells of a student with code that a person should read, in words; what the lab uses itself is not unusual."""
+    own = "\n".join(cell.source for cell in whole.cells)
+    modules = re.findall(r"^import .*?(\w+)$", own, re.MULTILINE)
+    rebound = re.compile(rf"^\s*(?:{'|'.join(modules)})\.[\w.]+(?=\s*=[^=])", re.MULTILINE) if modules else None
+    lab_cells = {cell.source for cell in whole.cells}
+    remarks = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or cell.source in lab_cells:
+            continue
+        words = _UNUSUAL.findall(cell.source) + (rebound.findall(cell.source) if rebound else [])
+        found = [word.strip() for word in dict.fromkeys(words) if not re.search(rf"\b{re.escape(word.strip())}\b", own)]
+        if found:
+            remarks.append(f"cell {cell.id} uses {', '.join(found)}, which can outwit a check; read it")
+    return remarks
 
 
 def _name_in(notebook: Any) -> str | None:
@@ -222,6 +251,14 @@ def _run(notebook: Any, folder: Path, student: str, timeout: float) -> list[str]
     except DeadKernelError:
         ended = next((c.id for c in notebook.cells if c.cell_type == "code" and c.execution_count is None), "the end")
         return [f"the kernel ended at cell {ended}: out of memory, or a crash; later cells have no points"]
+    except (RuntimeError, OSError) as fault:
+        if any(cell.get("execution_count") for cell in notebook.cells):
+            raise
+        atexit.unregister(client._cleanup_kernel)  # it would fail, as there is nothing to clean up
+        return [
+            f"{_NO_KERNEL}: {fault}; `jupyter kernelspec list` shows where python3 is, `python -m ipykernel install "
+            "--sys-prefix` repairs it; then grade again"
+        ]
     answers = [cell for cell in notebook.cells if (role(cell) or ("",))[0] == "answer"]
     errors = [(cell.id, output) for cell in answers for output in cell.outputs if output.output_type == "error"]
     slow = [cell.id for cell in notebook.cells if _seconds(cell) > timeout]

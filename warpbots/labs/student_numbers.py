@@ -6,7 +6,15 @@ import os
 import unicodedata
 from pathlib import Path
 
-__all__ = ["Numbers", "handed_in_by", "normalised"]
+__all__ = ["Numbers", "WrongName", "handed_in_by", "normalised"]
+
+
+class WrongName(ValueError):
+    """Raised if a notebook has no name, or the name of another student than the one who handed it in."""
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows instead of a traceback."""
+        return [str(self)]
 
 
 class Numbers:
@@ -17,7 +25,7 @@ class Numbers:
         lab: Name of the lab.
 
     Raises:
-        ValueError: The name is empty. Or, while grading: the name in the notebook is not the name of the student
+        WrongName: The name is empty. Or, while grading: the name in the notebook is not the name of the student
             who handed it in.
 
     A grader knows who handed a notebook in: from the environment variable ``WARPBOTS_STUDENT``, or, under nbgrader,
@@ -28,13 +36,13 @@ class Numbers:
     def __init__(self, student: str, lab: str):
         self.student, self.lab = normalised(student), lab
         if not self.student:
-            raise ValueError(
+            raise WrongName(
                 f"lab {lab!r}: the name of the student is {student!r}; write your name between the quotes in the cell "
                 "that begins with `student =`: your numbers follow from it"
             )
         by = handed_in_by()
         if by not in (None, self.student):
-            raise ValueError(
+            raise WrongName(
                 f"lab {lab!r}: this notebook has the name {student!r}, but {by!r} handed it in; write the name under "
                 "which it is handed in"
             )

@@ -24,6 +24,7 @@ __all__ = [
     "launch_lanes",
     "launch_own_adjoint",
     "launch_slices",
+    "load",
     "preparing",
     "rarely",
     "repeat",
@@ -46,24 +47,28 @@ _slices: ContextVar[Slices | None] = ContextVar("slices", default=None)
 
 @contextlib.contextmanager
 def preparing() -> Iterator[list[_Body]]:
-    """Context in which launches run once before they are captured, so that all kernels are compiled and loaded.
+    """Context of a first run of launches, which compiles and loads their kernels, so that they can be captured later.
 
-    The bodies of loops and branches that were not entered are loaded at the end of the context: their kernels are
-    compiled and loaded without being run, and the arrays that they create on first use are created. Bodies that come
-    from the same place in the program must launch the same kernels.
+    Bodies of loops and branches that come from the same place in the program must launch the same kernels.
 
     Yields:
-        A list of the bodies that were not entered. The list is complete after the context, when the bodies have been
-        loaded. Loading executes the fills and copies of these bodies. So if the list is not empty, the arrays that the
-        launches write are undefined until the launches have run again.
+        A list of the bodies that were not entered, for `load`. The list is complete after the context.
     """
     met: dict[object, _Body | None] = {}
     left: list[_Body] = []
     with _set(_met, met):
         yield left
     left.extend(filter(None, met.values()))
+
+
+def load(bodies: Iterable[_Body]) -> None:
+    """Compile and load the kernels of `bodies` without running them, and create arrays that are created on first use.
+
+    Fills and copies are executed. So if there is a body, the arrays that the launches write are undefined until the
+    launches have run again.
+    """
     with _set(_loading, True):
-        for body in left:
+        for body in bodies:
             body()
 
 

@@ -61,6 +61,14 @@ class Parameter:
     entry: str = "scalar"
     meaning: str | None = None
 
+    def suffix(self, dim: int) -> str:
+        """The unit in a scene of dimension `dim` with a blank before it, as after a number; empty for pure numbers."""
+        return "" if self.unit == "1" else f" {self.unit.replace('dim', str(dim))}"
+
+    def span(self, dim: int) -> str:
+        """The range with its unit in a scene of dimension `dim`, such as "[0, inf) s"."""
+        return f"{'[' if self.inclusive else '('}{self.lower:g}, {self.upper:g}){self.suffix(dim)}"
+
     def documentation(self, worlds: bool) -> str:
         """Meaning, unit and shape, as in a docstring.
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from warpbots.observers.grid import Grid, GridFields
-from warpbots.observers.observer import Observation
+from warpbots.observers.observer import Observation, refuse_unknown
 from warpbots.scene.field_types import checked, fitted
 from warpbots.simulation import Simulation
 from warpbots.solvers import State
@@ -174,7 +174,12 @@ class Autoencoder(torch.nn.Module):
                 f"Autoencoder: it was made for a grid of {_words(self._fields.shape)} cells, and that of "
                 f"{simulation.scene.name!r} has {_words(fields.shape)}; make one for this robot"
             )
-        return lambda state, **parameters: self.encode(fields(state))[0]
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            refuse_unknown(simulation, parameters)
+            return self.encode(fields(state))[0]
+
+        return observe
 
     @property
     def _multiple(self) -> int:

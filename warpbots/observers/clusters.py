@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from warpbots.observers.memory import Recall
-from warpbots.observers.observer import Observation
+from warpbots.observers.memory import Recall, interval
+from warpbots.observers.observer import Observation, refuse_unknown
 from warpbots.observers.region import points_of
 from warpbots.observers.rest_samples import RestSamples
 from warpbots.scene.field_types import checked, conform
@@ -174,19 +174,25 @@ def _observation(
 
     if acceleration:
         return _Accelerated(motion, simulation)
-    return lambda state, **parameters: motion(state).flatten(start_dim=1)
+
+    def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        refuse_unknown(simulation, parameters)
+        return motion(state).flatten(start_dim=1)
+
+    return observe
 
 
 class _Accelerated:
     """An observation that holds displacements, velocities, and mean accelerations over the last control interval."""
 
     def __init__(self, motion: Callable[[State], torch.Tensor], simulation: "Simulation[Any]"):
-        self._motion, self._dt, self._recall = motion, simulation.dt, Recall(simulation, 1)
+        self._motion, self._simulation, self._recall = motion, simulation, Recall(simulation, 1)
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        refuse_unknown(self._simulation, parameters)
         motion = self._motion(state)
         velocity = motion.chunk(2, dim=-1)[1]
-        change = (velocity - self._recall(velocity)) / self._dt
+        change = (velocity - self._recall(velocity)) / interval(self._simulation)
         return torch.cat([motion, change], dim=-1).flatten(start_dim=1)
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from warpbots.observers.observer import Observation
+from warpbots.observers.observer import Observation, refuse_unknown
 from warpbots.observers.region import points_of
 from warpbots.observers.rest_samples import RestSamples
 from warpbots.scene.field_types import checked, conform
@@ -52,7 +52,12 @@ class Grid:
             ValueError: There is no region of this name.
         """
         fields = GridFields(self, simulation)
-        return lambda state, **parameters: fields(state).flatten(start_dim=1)
+
+        def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            refuse_unknown(simulation, parameters)
+            return fields(state).flatten(start_dim=1)
+
+        return observe
 
 
 class GridFields:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -14,9 +15,10 @@ from warpbots.observers.observer import Observation, Observer, detach, forget
 from warpbots.scene.field_types import checked, conform, shown
 from warpbots.simulation import Simulation
 from warpbots.simulation.ages import chosen_worlds
+from warpbots.simulation.rollouts import Rollout, innermost_rollout
 from warpbots.solvers import State
 
-__all__ = ["Delayed", "Noisy", "Recall", "remembering"]
+__all__ = ["Delayed", "Noisy", "Recall", "interval", "remembering"]
 
 _T = TypeVar("_T")
 
@@ -41,42 +43,53 @@ def remembering(worlds: torch.Tensor) -> Iterator[None]:
         _remembered.reset(token)
 
 
+def interval(simulation: "Simulation[Any]") -> float:
+    """Length of a control interval [s]: of the rollout in progress, or outside of rollouts of `simulation`."""
+    rollout = innermost_rollout()
+    return simulation.dt if rollout is None else rollout.dt
+
+
 class Memory(Generic[_T]):
     """Keeps a separate memory for each motion; every rollout begins with a new memory.
 
-    If a rollout runs within another rollout, the outer rollout keeps its memory. The simulation tells which rollout is
-    in progress, so that a controller may be called through any wrapper.
+    The rollout may be one of another simulation than the simulation that the observer was made with, such as one with
+    shorter steps. If a rollout runs within another rollout, the outer rollout keeps its memory.
     """
 
     def __init__(self, simulation: "Simulation[Any]", make: Callable[[], _T]):
         """Begin without any memory.
 
         Args:
-            simulation: The simulation that is observed.
+            simulation: The simulation that the observer was made with.
             make: Function that makes the memory of a new motion.
         """
         self._simulation, self._make = simulation, make
-        self._kept: dict[object, _T] = {}
+        self._kept: WeakKeyDictionary[Rollout, _T] = WeakKeyDictionary()  # a rollout that ends takes its memory along
+        self._by_steps: _T | None = None
 
     def now(self) -> _T:
         """The memory of the rollout in progress; outside of rollouts, the memory of the motion by single steps."""
-        motions = (None, *self._simulation.rollouts)
-        self._kept = {motion: kept for motion, kept in self._kept.items() if motion in motions}
-        if motions[-1] not in self._kept:
-            self._kept[motions[-1]] = self._make()
-        return self._kept[motions[-1]]
+        rollout = innermost_rollout()
+        if rollout is not None:
+            if rollout not in self._kept:
+                self._kept[rollout] = self._make()
+            return self._kept[rollout]
+        if self._by_steps is None:
+            self._by_steps = self._make()
+        return self._by_steps
 
     def chosen(self, worlds: Any) -> torch.Tensor:
-        """Convert `worlds`, a mask or indices, to a mask of the chosen worlds, shape (worlds,), bool.
+        """Convert `worlds`, a mask or a list of indices, to a mask of the chosen worlds, shape (worlds,), bool.
 
         Raises:
-            ValueError: `worlds` is neither a mask nor indices, or an index is out of range.
+            ValueError: `worlds` is neither a mask nor a list of indices, or an index is out of range.
         """
         return chosen_worlds(worlds, self._simulation.worlds, torch.device("cpu"), "forget")
 
     def forget(self) -> None:
         """Delete the memories of all motions."""
         self._kept.clear()
+        self._by_steps = None
 
 
 class Recall:
@@ -107,7 +120,8 @@ class Recall:
         if values is None:
             new = torch.ones(len(now), dtype=torch.bool)
             values = [now] * self._calls
-        elif new is not None:
+        _refuse_other_worlds(len(values[0]), len(now))
+        if past.values is not None and new is not None:
             first = new.to(now.device).view(rows)
             values = [torch.where(first, now, value) for value in values]
         found, later = values[0], [*values[1:], now]
@@ -226,7 +240,7 @@ class Noisy:
 class _Blurred:
     def __init__(self, observe: Observation, options: Noisy, simulation: "Simulation[Any]"):
         self._observe, self._deviation, self._seed = observe, options.deviation, options.seed
-        self._ages = Memory(simulation, lambda: np.zeros(simulation.worlds, dtype=np.int64))
+        self._memory: Memory[_Age] = Memory(simulation, _Age)
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
         seen = self._observe(state, **parameters)
@@ -240,9 +254,11 @@ class _Blurred:
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """Clear the memory of some worlds or of all worlds (`warpbots.observers.Remembers`)."""
         if worlds is None:
-            self._ages.forget()
+            self._memory.forget()
         else:
-            self._ages.now()[self._ages.chosen(worlds).numpy()] = 0
+            age, chosen = self._memory.now(), self._memory.chosen(worlds).numpy()
+            if age.calls is not None:
+                age.calls[chosen] = 0
         forget(self._observe, worlds=worlds)
 
     def detach(self) -> None:
@@ -251,16 +267,37 @@ class _Blurred:
 
     def _noise(self, like: torch.Tensor) -> torch.Tensor:
         """Standard normal noise, which depends on the seed, the world, and the calls since the start of the world."""
-        ages, noise = self._ages.now(), torch.empty_like(like)
-        for age in np.unique(ages):
-            bits = np.random.SeedSequence((self._seed % 2**64, int(age))).generate_state(1, np.uint64)
+        age, noise, only = self._memory.now(), torch.empty_like(like), _remembered.get()
+        if age.calls is None:
+            age.calls = np.zeros(len(like), dtype=np.int64)
+        _refuse_other_worlds(len(age.calls), len(like))
+        for earlier in np.unique(age.calls):
+            bits = np.random.SeedSequence((self._seed % 2**64, int(earlier))).generate_state(1, np.uint64)
             generator = torch.Generator(like.device).manual_seed(int(bits[0]))
             drawn = torch.randn(like.shape, dtype=like.dtype, device=like.device, generator=generator)
-            rows = torch.as_tensor(np.flatnonzero(ages == age), device=like.device)
+            rows = torch.as_tensor(np.flatnonzero(age.calls == earlier), device=like.device)
             noise[rows] = drawn[rows]
-        only = _remembered.get()
-        ages += 1 if only is None else only.cpu().numpy()
+        age.calls += 1 if only is None else only.cpu().numpy()
         return noise
+
+
+@dataclasses.dataclass
+class _Age:
+    """The memory of `Noisy` for one motion.
+
+    Attributes:
+        calls: Number of earlier calls of each world, shape (worlds,); None before the first call.
+    """
+
+    calls: np.ndarray | None = None
+
+
+def _refuse_other_worlds(before: int, now: int) -> None:
+    if before != now:
+        raise ValueError(
+            f"an observer with memory was called for {before} worlds, and is now called for {now}: another motion "
+            f"begins; call forget of the observer, or of its controller, before it"
+        )
 
 
 def _check_observer(wrapper: Delayed | Noisy) -> None:

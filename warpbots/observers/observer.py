@@ -1,15 +1,16 @@
 """Protocols of observers, which are bound to a simulation and then compute observations from its states."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
+from warpbots.simulation.near_names import no_parameter
 from warpbots.solvers import State
 
-__all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "detach", "forget"]
+__all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "detach", "forget", "refuse_unknown"]
 
 
 class Observation(Protocol):
@@ -40,8 +41,8 @@ class Remembers(Protocol):
         """Clear the memory, so that the next call is the first one of a new motion.
 
         Args:
-            worlds: The worlds that begin a new motion, as a mask of shape (worlds,), bool, or as indices; None for all
-                worlds.
+            worlds: The worlds that begin a new motion, as a mask of shape (worlds,), bool, or a list of indices; None
+                for all worlds.
 
         Raises:
             ValueError: `worlds` has another shape, or an index is out of range.
@@ -57,6 +58,18 @@ class _Forgets(Protocol):
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """See `Remembers`."""
+
+
+def refuse_unknown(simulation: "Simulation[Any]", parameters: Mapping[str, Any]) -> None:
+    """For observations on which parameters have no effect: raise if the model of `simulation` lacks one of them.
+
+    Raises:
+        ValueError: There is no such parameter.
+    """
+    known = simulation.parameters() if parameters else {}
+    for name in parameters:
+        if name not in known:
+            raise ValueError(no_parameter(name, known))
 
 
 def forget(*parts: object, worlds: torch.Tensor | None = None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from warpbots.observers.contact_steps import measured_in_steps
-from warpbots.observers.observer import Observation
+from warpbots.observers.observer import Observation, refuse_unknown
 from warpbots.scene.field_types import checked, conform
 from warpbots.scene.record import point
 from warpbots.simulation import Simulation
@@ -38,6 +38,7 @@ class Joints:
         _robot(simulation, self)
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            refuse_unknown(simulation, parameters)
             return torch.cat([state.q, state.qd], dim=1)
 
         return observe

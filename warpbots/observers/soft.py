@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from warpbots.observers.contact_steps import measured_in_steps
-from warpbots.observers.memory import Recall
-from warpbots.observers.observer import Observation
+from warpbots.observers.memory import Recall, interval
+from warpbots.observers.observer import Observation, refuse_unknown
 from warpbots.observers.region import Region, points_of
 from warpbots.scene.field_types import checked, conform
 from warpbots.simulation import Simulation
@@ -50,6 +50,7 @@ class Strain:
         rows, columns = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)) if dim == 3 else ((0, 1, 0), (0, 1, 1))
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            refuse_unknown(simulation, parameters)
             F = region.deformation(state)
             E = 0.5 * (F.mT @ F - torch.eye(dim, dtype=F.dtype, device=F.device))
             return E[:, rows, columns]
@@ -196,6 +197,7 @@ class Gyroscope:
         region = Region(simulation, self.region, "Gyroscope")
 
         def observe(state: State, **parameters: torch.Tensor) -> torch.Tensor:
+            refuse_unknown(simulation, parameters)
             w = region.angular_velocity(state)
             return w if w.shape[1] == 1 else (w[:, None] @ region.rotation(state))[:, 0]
 
@@ -235,13 +237,14 @@ class Accelerometer:
 
 class _SpecificForce:
     def __init__(self, region: Region, simulation: "Simulation[Any]"):
-        self._region, self._dt, self._recall = region, simulation.dt, Recall(simulation, 1)
+        self._region, self._simulation, self._recall = region, simulation, Recall(simulation, 1)
         self._gravity = simulation.parameter("gravity")
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
+        refuse_unknown(self._simulation, parameters)
         v = self._region.center(state.velocity)
         g = parameters.get("gravity", self._gravity).expand_as(v)
-        force = (v - self._recall(v)) / self._dt - g
+        force = (v - self._recall(v)) / interval(self._simulation) - g
         return (force[:, None] @ self._region.rotation(state))[:, 0]
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:

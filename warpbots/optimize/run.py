@@ -232,7 +232,8 @@ class Run:
         if gradient_norm is not None:
             history.gradient_norm.append(gradient_norm)
             values["gradient_norm"] = gradient_norm
-            if gradient_norm == 0.0 and len(history.loss) == 1 and self.problem.processes.first:
+            first = len(history.loss) == 1 and self.problem.processes.first
+            if gradient_norm == 0.0 and violation == 0.0 and first:  # a violated constraint moves the unknowns
                 _warn_of_a_zero_gradient()
         last, best = len(history.loss) - 1, history.best
         if best == last:

@@ -1,5 +1,7 @@
 """Joint actuators: torque motors and position servos."""
 
+from collections import Counter
+
 import numpy as np
 
 from warpbots.robots.records import ActuatorRecord, Keyframe, RobotRecord
@@ -26,15 +28,19 @@ def motors_of(robot: RobotRecord, joints: list[Joint], start: Keyframe, unknown:
             found.append(_motor(robot, actuator, known, start, unknown))
         except SceneError as fault:
             unknown.append(f"actuator {actuator.name!r}: {fault}")
+    limited = {joint.name for joint in robot.joints if joint.effort is not None}
+    for joint, count in Counter(motor.joint for motor in found if isinstance(motor, Torque)).items():
+        if count > 1 and joint in limited:
+            unknown.append(f"joint {joint!r}: the limit of its {count} motors together; here each has it on its own")
     return found
 
 
 def _efforts(robot: RobotRecord, known: dict[str, Joint]) -> list[Torque]:
     """A `Torque` for every URDF joint with one degree of freedom and an effort limit above zero."""
     return [
-        Torque(joint.name, joint.name, joint.effort)
+        Torque(joint.name, joint.name, float(np.abs(joint.effort).max()))
         for joint in robot.joints
-        if joint.effort and known[joint.name].freedom == 1
+        if joint.effort is not None and joint.effort.any() and known[joint.name].freedom == 1
     ]
 
 
@@ -83,31 +89,34 @@ def _drive(robot: RobotRecord, actuator: ActuatorRecord, known: dict[str, Joint]
     return name, axis, float(gears[axis])
 
 
-def _torque(actuator: ActuatorRecord, effort: float | None, scale: float, unknown: list[str]) -> float:
+def _torque(actuator: ActuatorRecord, effort: np.ndarray | None, scale: float, unknown: list[str]) -> float:
     """Torque of a motor at the end of its control range, or at a control of 1 if the file gives no control range.
 
     The torque is limited by the force limits of the actuator and of its joint.
     """
     reach = 1.0
     if actuator.control_range is not None:
-        lower, upper = actuator.control_range
-        reach = max(abs(lower), abs(upper))
-        if not np.isclose(lower, -upper):
-            unknown.append(
-                f"actuator {actuator.name!r}: its control range [{lower:g}, {upper:g}]; here it is symmetric"
-            )
+        reach = np.abs(actuator.control_range).max()
+        _name_lopsided(actuator, "control range", actuator.control_range, unknown)
     torque = abs(scale) * reach
-    if actuator.force_range is not None:
-        torque = min(torque, abs(scale / actuator.gain[0]) * np.abs(actuator.force_range).max())
-    if effort is not None:
-        torque = min(torque, effort)
+    lever = abs(scale / actuator.gain[0])  # gear
+    for what, limits, arm in (("force range", actuator.force_range, lever), ("joint's force range", effort, 1.0)):
+        if limits is not None and arm * np.abs(limits).min() < torque:
+            torque = min(torque, arm * np.abs(limits).max())
+            _name_lopsided(actuator, what, limits, unknown)
     if not torque > 0.0:
         raise SceneError("its range is zero; give it a positive one")
     return float(torque)
 
 
+def _name_lopsided(actuator: ActuatorRecord, what: str, limits: np.ndarray | None, unknown: list[str]) -> None:
+    """Report a range of a motor that is not symmetric about zero, because a `Torque` has the larger side on both."""
+    if limits is not None and not np.isclose(limits[0], -limits[1]):
+        unknown.append(f"actuator {actuator.name!r}: its {what} [{limits[0]:g}, {limits[1]:g}]; here it is symmetric")
+
+
 def _servo(
-    actuator: ActuatorRecord, effort: float | None, joint: Joint, axis: int, gear: float, start: Keyframe,
+    actuator: ActuatorRecord, effort: np.ndarray | None, joint: Joint, axis: int, gear: float, start: Keyframe,
     unknown: list[str],
 ) -> Servo:  # fmt: skip
     """The `Servo` for a position actuator, without its force limit.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, neighbours, parts_of
+from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, neighbours, parts_of, touched_bodies
 from warpbots.solvers.articulated.contact_groups import facing, points_of
 from warpbots.solvers.articulated.inertia import body_inertia
 
@@ -155,14 +155,8 @@ def with_points(body: RigidBody) -> RigidBody:
 
 def _partners(scene: Scene, law: Contact, body: RigidBody, joined: set[frozenset[str]]) -> list[Solid]:
     """The solids that the points of a body touch under a law."""
-    solids = [b for b in scene.rigid if b.shape is not None and law.solid in (b.name, b.surface) and b is not body]
-    named = [{law.points, law.solid} == {body.name, b.name} for b in solids]
-    apart = [
-        (b.name, False)
-        for b, both in zip(solids, named, strict=True)
-        if both or frozenset((body.name, b.name)) not in joined
-    ]
-    return [*apart, *((o.name, True) for o in scene.obstacles if o.name == law.solid)]
+    touched = [(b.name, False) for b in touched_bodies(law, body, scene.rigid, joined)]
+    return [*touched, *((o.name, True) for o in scene.obstacles if o.name == law.solid)]
 
 
 def _pair(scene: Scene, law: Contact, body: RigidBody, solid: Solid, area: float) -> ContactPair:

@@ -21,6 +21,7 @@ from warpbots.robots.names import unique
 from warpbots.robots.records import RobotRecord
 from warpbots.robots.start_overlaps import overlaps_at
 from warpbots.scene import Inertia, Joint, Obstacle, RigidBody, Scene
+from warpbots.scene.color import in_range, within_range
 from warpbots.scene.field_types import checked
 
 __all__ = ["load"]
@@ -119,7 +120,8 @@ def load(
     bodies, contacts = with_contact(contact, solids, bodies, joints, obstacles, points, overlaps, unknown)
     motors = motors_of(robot, joints, start, unknown)
     said = [f"MuJoCo says: {' '.join(note.split())}" for note in robot.said]
-    warn_of_file(robot.path, [("", line) for line in (*unknown, *said, *_outside_limits(robot, joints))])
+    doubtful = *_bright_colors(robot, solids), *_outside_limits(robot, joints)
+    warn_of_file(robot.path, [("", line) for line in (*unknown, *said, *doubtful)])
     return Scene(
         bodies=bodies, actuators=motors, obstacles=(*_ground(robot, solids), *obstacles),
         gravity=tuple(robot.gravity), name=robot.name, joints=joints, contacts=contacts,
@@ -159,7 +161,8 @@ def _body(robot: RobotRecord, link: TreeLink, solids: dict[int, CollisionSolid])
 def _looks(robot: RobotRecord, solid: CollisionSolid) -> dict:
     """Colour, if the file gives one, and friction of the first geom of a solid."""
     geom = robot.geoms[solid.geoms[0]]
-    return {"color": geom.color, "friction": 0.0 if geom.frictionless else geom.friction}
+    color = None if geom.color is None else within_range(geom.color)
+    return {"color": color, "friction": 0.0 if geom.frictionless else geom.friction}
 
 
 def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None) -> Inertia | None:
@@ -175,6 +178,16 @@ def _inertia(robot: RobotRecord, body: int | None, solid: CollisionSolid | None)
 
 def _ground(robot: RobotRecord, solids: list[CollisionSolid]) -> list[Obstacle]:
     return [Obstacle(s.shape, friction=robot.geoms[s.geoms[0]].friction, name=s.name) for s in solids if s.obstacle]
+
+
+def _bright_colors(robot: RobotRecord, solids: list[CollisionSolid]) -> list[str]:
+    """A line for each solid that is no obstacle and whose colour in the file is not in [0, 1]."""
+    colors = {solid.name: robot.geoms[solid.geoms[0]].color for solid in solids if not solid.obstacle}
+    return [
+        f"the colour {color} of {name!r} is not in [0, 1] and is read as one of the same hue"
+        for name, color in colors.items()
+        if color is not None and not in_range(color)
+    ]
 
 
 def _outside_limits(robot: RobotRecord, joints: list[Joint]) -> list[str]:

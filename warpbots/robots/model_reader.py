@@ -76,7 +76,7 @@ def _joint(source: Source, k: int) -> JointRecord:
         armature=model.dof_armature[dofs].copy(), range=_limited(model, "jnt_limited", "jnt_range", k),
         solref=tuple(model.jnt_solref[k].tolist()), impedance=float(model.jnt_solimp[k, 1]),
         mobility=float(model.dof_invweight0[first]),
-        effort=float(np.abs(model.jnt_actfrcrange[k]).max()) if model.jnt_actfrclimited[k] else None,
+        effort=_limited(model, "jnt_actfrclimited", "jnt_actfrcrange", k),
     )  # fmt: skip
 
 

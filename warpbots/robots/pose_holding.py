@@ -109,7 +109,7 @@ def set_down(scene: Scene, height: float = 0.0) -> Scene:
     still = dataclasses.replace(
         scene, contacts=(), actuators=(), bodies=[dataclasses.replace(b, points=0) for b in scene.rigid]
     )
-    sim = Simulation(still, Articulated(), dt=1.0)
+    sim = Simulation(still, Articulated(), dt=1e-4)
     readings = sim.sense(sim.state(), steps=False)
     joints, chains = {j.child: j for j in scene.joints}, _chains(scene)
     lowest: dict[str, float] = {}

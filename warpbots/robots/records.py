@@ -70,7 +70,8 @@ class JointRecord:
             of the limit per unit of inertia.
         impedance: Impedance of the joint limit at a large violation [1].
         mobility: Inverse of the effective inertia for the first velocity of the joint [1/kg or 1/(kg m^2)].
-        effort: Largest force of all actuators of the joint together [N m or N]; None if this force is not limited.
+        effort: Lower and upper limit of the force of all actuators of the joint together [N m or N], shape (2,); None
+            if this force is not limited.
     """
 
     name: str
@@ -88,7 +89,7 @@ class JointRecord:
     solref: tuple[float, float]
     impedance: float
     mobility: float
-    effort: float | None
+    effort: np.ndarray | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ class GeomRecord:
         friction: Coulomb coefficient [1].
         frictionless: Whether the geom has condim 1: no friction, unless the other geom has a higher condim.
         priority: Priority of the geom in a contact; the friction of the geom with the higher priority is used.
-        color: Red, green and blue in [0, 1]; None if the file gives no colour.
+        color: Red, green and blue as in the file, where [0, 1] is usual; None if the file gives no colour.
     """
 
     name: str

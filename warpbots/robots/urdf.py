@@ -37,7 +37,7 @@ def colors(robot: Element) -> dict[str, tuple[float, ...]]:
                 numbers = () if color is None else tuple(map(float, color.get("rgba", "").split()))
             except ValueError:
                 continue
-            if len(numbers) == 4 and all(0.0 <= number <= 1.0 for number in numbers):
+            if len(numbers) == 4 and np.isfinite(numbers).all():
                 found.setdefault(link.get("name", ""), numbers)
     return found
 

@@ -14,7 +14,7 @@ from warpbots.scene.joint import Joint
 from warpbots.scene.joint_kinds import JOINTS, ElementaryJoint, JointKind
 from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.material import Material
-from warpbots.scene.mechanism_checks import neighbours, whole_bodies
+from warpbots.scene.mechanism_checks import neighbours, touched_bodies, whole_bodies
 from warpbots.scene.obstacle import CONDITIONS, Obstacle, floor, walls
 from warpbots.scene.plasticity import CamClay, DruckerPrager, Plasticity, VonMises
 from warpbots.scene.prescribed_motion import BEYOND, DRIVE_KINDS, INTERPOLATIONS, PrescribedMotion, VelocityDrive
@@ -103,6 +103,7 @@ __all__ = [
     "floor",
     "nearest_moments",
     "neighbours",
+    "touched_bodies",
     "unnamed_pairs",
     "whole_bodies",
     "parts_of",

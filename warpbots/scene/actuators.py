@@ -176,6 +176,12 @@ class PneumaticCell:
     integration points, and a hexahedron has eight. Cells are at rest in the undeformed body at u = 0, and resist a
     change of volume. The stress of a `Pressure`, in contrast, does not depend on the volume.
 
+    A cell that is to expand also resists changes of shape; a cell that is to shrink gives way to them. With equal
+    stretches and rho^3 = det R / det F, its stiffness against them is k (rho - 1) / (2 rho - 1), added to 2 mu of the
+    matter. Where the sum is negative, each cell flattens in a direction of its own, and a body has many equilibria.
+    Below a seventh of the present volume R jumps from one direction to another, and a step may find no end. So keep
+    signals of strong cells with a large `max_expansion` at or above 0.
+
     Attributes:
         name: Name of the actuator; its control channel carries this name.
         region: Name of the region that the cells fill.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from warpbots.scene.color import require_color
 from warpbots.scene.field_types import Triple
 from warpbots.scene.material import Material
 from warpbots.scene.record import SceneError, record
@@ -21,15 +22,18 @@ class SoftBody:
         regions: Shapes of named regions, by name. A region is all matter of this body whose rest position lies in the
             shape. Actuators, observers and material overrides refer to regions by name.
         region_materials: Materials of regions whose material differs from `material`, by name of the region; they must
-            have the same constitutive law as `material`.
+            have the same constitutive law as `material`. An element has the material of the region in which its centre
+            lies, so put the faces of regions between elements.
         friction: Coulomb coefficient mu >= 0 of contact with soft bodies, including self-contact; a pair of bodies has
             the mean of their two coefficients. Contact with an obstacle uses `Obstacle.friction` alone. The friction
-            of a `Contact` law replaces both.
+            of a `Contact` law replaces both. Only `ProjectiveDynamics` and, in contact with rigid bodies, `Coupled` use
+            it: under `MPM` soft bodies that meet stick to each other, and contact between masses has no friction.
         velocity: Initial velocity [m/s], shape (dim,); None for rest.
         color: Red, green and blue in [0, 1] for pictures; None for a colour of the palette, see `Scene.colors`.
 
     Raises:
-        SceneError: Shapes of different dimensions, or a material for a region that does not exist.
+        SceneError: Shapes of different dimensions, a material for a region that does not exist, or a colour out of
+            range.
     """
 
     name: str
@@ -46,6 +50,7 @@ class SoftBody:
             object.__setattr__(self, field, getattr(self, field) or {})
         if self.friction < 0.0:
             raise SceneError(f"SoftBody {self.name!r}: friction must be a coefficient >= 0, got {self.friction:g}")
+        require_color(self)
         dim = dimension(self.shape)
         for name, region in self.regions.items():
             if dimension(region) != dim:

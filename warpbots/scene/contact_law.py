@@ -19,9 +19,9 @@ _FASTEST = 10.0
 class Contact:
     """A contact law between the contact points of one body and the solid of another body or obstacle.
 
-    The laws below are those of `Articulated`. Under `ProjectiveDynamics`, whose contact is rigid and sticks without
-    creep, a law says that two rigid bodies, or a rigid body and an obstacle, touch, and gives the friction of any pair,
-    soft bodies included; its other numbers have no effect. Soft bodies touch everything, with or without a law.
+    The laws below are those of `Articulated`. Contact under `ProjectiveDynamics` is rigid and hardly creeps. There a
+    law says that two rigid bodies, or a rigid body and an obstacle, touch, and gives the friction of any pair, soft
+    bodies included; its other numbers have no effect. Soft bodies touch everything, with or without a law.
 
     A point at depth d below the surface of the solid, with the rate of depth d', is pushed out by the pressure d
     (stiffness + damping d'), which never becomes negative. Sliding is resisted by a shear stress of `viscosity` times
@@ -62,7 +62,9 @@ class Contact:
         solid: Name of the body, surface or obstacle that has the solid.
         stiffness: Pressure per depth [Pa/m].
         damping: Pressure per depth and speed of approach [Pa s/m^2].
-        friction: Coulomb coefficient [1]; it replaces the friction of the bodies and of the obstacle, even if it is 0.
+        friction: Coulomb coefficient [1]; it replaces the friction of the bodies and of the obstacle, even if it is 0,
+            which causes a warning unless the obstacle, or one of two rigid bodies, has friction 0 as well, or has its
+            default beside another law with friction.
         viscosity: Shear stress per sliding speed while sticking [Pa s/m]; a larger viscosity reduces creep.
         name: Name of the law, unique in the scene; None for ``"<points> on <solid>"``.
         restitution: Coefficient of restitution, the speed after a bounce divided by the speed before [1]; None if only
@@ -85,7 +87,7 @@ class Contact:
     impact: str = "compliant"
 
     def __post_init__(self):
-        assign(self, name=self.name or f"{self.points} on {self.solid}")
+        assign(self, name=self.name or self.usual_name)
         positive(self.stiffness, f"Contact {self.name!r}: stiffness")
         for field in ("damping", "friction", "viscosity"):
             if getattr(self, field) < 0.0:
@@ -106,6 +108,11 @@ class Contact:
                 f"Contact {self.name!r}: friction {self.friction:g} needs a viscosity above 0 [Pa s/m], which "
                 f"resists sliding while a contact sticks"
             )
+
+    @property
+    def usual_name(self) -> str:
+        """The name of a law that is given none."""
+        return f"{self.points} on {self.solid}"
 
     def _check_restitution(self) -> None:
         e = float(self.restitution)

@@ -34,6 +34,7 @@ def conform(instance: Any) -> None:
         ValueError: A field has another type, or a seed is negative; the message names the field and the accepted type.
     """
     name = getattr(instance, "name", None)
+    name = getattr(instance, "usual_name", None) if name is None else name
     what = type(instance).__name__ + (f" {name!r}" if isinstance(name, str) else "")
     kinds = _kinds(type(instance))
     for field in dataclasses.fields(instance):
@@ -321,7 +322,7 @@ def _words(kind: Any, many: bool = False) -> str:
     if origin is Mapping:
         return f"a dict of {_words(parts[1], many=True)} by name"
     named = {
-        float: ("a finite number", "finite numbers"), Bound: ("a number", "numbers"),
+        float: ("a finite number", "finite numbers"), Bound: ("a number other than nan", "numbers other than nan"),
         int: ("a whole number", "whole numbers"), str: ("a text", "texts"), bool: ("True or False", "True or False"),
         np.ndarray: ("an array of finite numbers", "arrays of finite numbers"), types.NoneType: ("None", "None"),
     }  # fmt: skip

@@ -55,7 +55,9 @@ class Joint:
         axis: Direction of a revolute, prismatic or cylindrical joint in the frame of the joint, normalised on
             construction, shape (3,), or (2,) in the plane of a 2D scene.
         start: Joint coordinates at time 0 [rad, m, or quaternion], shape (coordinates,), or one number for all; None
-            for zero.
+            for zero. Limits are springs, so that a start beyond one is allowed: the default limit throws the joint back
+            at a speed of 74/s times the excess. An excess over the range of the limits, or over half a turn, causes a
+            warning.
         start_velocity: Joint velocities at time 0 [rad/s or m/s], shape (velocities,), or one number for all; None for
             rest.
         stiffness: Stiffness of the spring of the joint [N m/rad or N/m], one number for each velocity or for all.
@@ -73,7 +75,8 @@ class Joint:
             stiffness k of the limit. The damping force acts only beyond the limits and never exceeds the elastic force
             of the limits. So limits do not pull, and the force is continuous at the limit: motion towards the limit
             meets up to twice the stiffness, motion away from the limit follows a damped spring. An inertia I rebounds
-            from a limit at its full speed if the damping is 0, and at 0.26 of its speed if the damping is critical.
+            from a limit at its full speed if the damping is 0, and at 0.26 of its speed if the damping is critical. A
+            warning names limits with a given stiffness that steps are too long for.
 
     Raises:
         SceneError: The kind is unknown, the axis is zero, limits cross, or a value has the wrong length or sign.
@@ -159,6 +162,10 @@ class Joint:
         return values
 
     def _check_limits(self, what: str, kind: JointKind) -> None:
+        if self.limit_stiffness is not None:
+            positive(self.limit_stiffness, f"{what}: limit_stiffness")
+        if self.limit_damping is not None and self.limit_damping < 0.0:
+            raise SceneError(f"{what}: limit_damping must not be negative, got {self.limit_damping:g}")
         if self.lower is None and self.upper is None:
             return
         if kind.ball or not kind.freedom:
@@ -169,7 +176,3 @@ class Joint:
             self._spread(field, kind.freedom)
         if any(a >= b for a, b in zip(self.lower, self.upper, strict=True)):
             raise SceneError(f"{what}: lower {self.lower} must be below upper {self.upper}")
-        if self.limit_stiffness is not None:
-            positive(self.limit_stiffness, f"{what}: limit_stiffness")
-        if self.limit_damping is not None and self.limit_damping < 0.0:
-            raise SceneError(f"{what}: limit_damping must not be negative, got {self.limit_damping:g}")

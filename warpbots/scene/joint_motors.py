@@ -37,8 +37,10 @@ class Servo:
         joint: Name of the joint.
         stiffness: Proportional gain [N m/rad or N/m], positive.
         damping: Derivative gain [N m s/rad or N s/m].
-        target: Target coordinate at u = 0 [rad or m].
-        reach: Change of the target at u = 1 [rad or m].
+        target: Target coordinate at u = 0 [rad or m]; a target beyond the limits of the joint causes a warning, because
+            the servo then pushes against them without end.
+        reach: Change of the target at u = 1 [rad or m]; with 0 the servo holds its target, and its signal has no
+            effect.
         axis: Index of the joint velocity within the joint, from 0; a servo cannot drive the rotation of a ball or of a
             free joint.
     """

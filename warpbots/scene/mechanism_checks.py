@@ -9,7 +9,15 @@ from warpbots.scene.joint_motors import Servo, Torque
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.rigid_body import RigidBody
 
-__all__ = ["contact_faults", "drive_faults", "joint_faults", "neighbours", "whole_bodies"]
+__all__ = [
+    "contact_faults",
+    "drive_faults",
+    "idle_contact_faults",
+    "joint_faults",
+    "neighbours",
+    "touched_bodies",
+    "whole_bodies",
+]
 
 
 def joint_faults(bodies: Sequence[RigidBody], joints: Sequence[Joint], soft: Collection[str] = ()) -> list[str]:
@@ -121,6 +129,54 @@ def contact_faults(
     return faults
 
 
+def idle_contact_faults(
+    bodies: Sequence[RigidBody],
+    joints: Sequence[Joint],
+    obstacles: Sequence[Obstacle],
+    contacts: Sequence[Contact],
+    soft: Collection[str] = (),
+) -> list[str]:
+    """Messages about contacts of rigid bodies that apply to no pair: see `touched_bodies`.
+
+    Args:
+        bodies: Rigid bodies.
+        joints: All joints, which form trees.
+        obstacles: Obstacles.
+        contacts: Contact laws, all of whose names exist.
+        soft: Names of soft bodies.
+    """
+    joined, others = neighbours(bodies, joints), {o.name for o in obstacles} | {*soft}
+    faults = []
+    for contact in contacts:
+        if contact.solid in others or contact.points in soft:
+            continue
+        own = [b for b in bodies if b.points and contact.points in (b.name, b.surface)]
+        if not any(touched_bodies(contact, body, bodies, joined) for body in own):
+            faults.append(
+                f"Contact {contact.name!r}: all bodies that it names are one body or neighbours at a joint, which are "
+                f"never in contact; name another body, or two neighbours by their own names instead of a surface"
+            )
+    return faults
+
+
+def touched_bodies(
+    contact: Contact, body: RigidBody, bodies: Sequence[RigidBody], joined: Collection[frozenset[str]]
+) -> list[RigidBody]:
+    """The rigid bodies that the points of a body may touch under a contact law.
+
+    A body never touches itself, and neighbours at a joint touch only if the law has the names of both.
+
+    Args:
+        contact: The law.
+        body: The body with the points, which the law names.
+        bodies: All bodies.
+        joined: Neighbours at joints, from `neighbours`.
+    """
+    solids = [b for b in bodies if b is not body and b.shape is not None and contact.solid in (b.name, b.surface)]
+    pairs = [(b, frozenset((body.name, b.name))) for b in solids]
+    return [b for b, names in pairs if names == {contact.points, contact.solid} or names not in joined]
+
+
 def whole_bodies(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> dict[str, str]:
     """Map the name of each body to the name of the first body of its chain of fixed joints.
 
@@ -163,9 +219,8 @@ def neighbours(bodies: Sequence[RigidBody], joints: Sequence[Joint]) -> set[froz
 
     solid = {whole[name] for name in shaped}
     above = {w: carrier(w) for w in whole.values()}
-    found = set()
-    for a in shaped:
-        for b in shaped - {a}:
-            if whole[a] == whole[b] or above[whole[a]] == whole[b] or above[whole[b]] == whole[a]:
-                found.add(frozenset((a, b)))
-    return found
+    parts: dict[str | None, list[str]] = {}
+    for name in shaped:
+        parts.setdefault(whole[name], []).append(name)
+    near = [(own, [*own, *parts.get(above[whole[own[0]]], [])]) for own in parts.values()]
+    return {frozenset((a, b)) for own, others in near for a in own for b in others if a != b}

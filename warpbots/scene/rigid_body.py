@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from warpbots.scene.color import require_color
 from warpbots.scene.field_types import Triple
 from warpbots.scene.record import SceneError, point, record
 from warpbots.scene.shapes import Shape, dimension
@@ -181,6 +182,7 @@ class RigidBody:
             raise SceneError(f"{what}: density must be positive [kg/m^3], got {self.density:g}")
         if self.friction < 0.0:
             raise SceneError(f"{what}: friction must be a coefficient >= 0, got {self.friction:g}")
+        require_color(self)
         position = in_space(self.position, f"{what}: position")
         if not isinstance(self.points, Cloud):
             if self.points < 0:

@@ -17,7 +17,7 @@ from warpbots.scene.field_types import Pair
 from warpbots.scene.fluid import Fluid
 from warpbots.scene.joint import Joint
 from warpbots.scene.joint_motors import Servo, Torque
-from warpbots.scene.mechanism_checks import contact_faults, drive_faults, joint_faults
+from warpbots.scene.mechanism_checks import contact_faults, drive_faults, idle_contact_faults, joint_faults
 from warpbots.scene.motion_checks import motion_faults
 from warpbots.scene.obstacle import Obstacle
 from warpbots.scene.palette import colors_of
@@ -204,6 +204,8 @@ class Scene:
                 *motion_faults(self.obstacles, self.constraints, self.actuators, {b.name for b in self.bodies}),
             ]
         )  # fmt: skip
+        # from here on, all names exist and joints form trees
+        refuse(idle_contact_faults(self.rigid, self.joints, self.obstacles, self.laws, soft))
 
     def _name_faults(self) -> list[str]:
         faults = []

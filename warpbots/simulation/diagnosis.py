@@ -9,6 +9,7 @@ import torch
 from warpbots.gradients import LOST, FailurePoint, Found, Losses, Tensors, flaw
 from warpbots.scene import Scene
 from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.possible_states import refuse_impossible, rows_of
 from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.solvers import Solver
 
@@ -63,7 +64,7 @@ class Diagnosis:
             found: Results of the checks of the control, and of the fields of the state after the interval.
 
         Raises:
-            ValueError: The control was out of its range.
+            ValueError: The control was out of its range, or the state before the first interval is not finite.
             SimulationError: The state is not finite, or all worlds are lost.
         """
         control, *state = map(flaw, found)
@@ -76,6 +77,8 @@ class Diagnosis:
             )
         if not any(state):
             return
+        if step == 0:  # `rollout` has examined its start; `step` looks at it only if the step fails, which is faster
+            refuse_impossible({name: given[name] for name in after}, "step: state:")
         now = _newly_lost(given, after)
         if LOST in after and not after[LOST].all():
             if now.any():
@@ -93,12 +96,12 @@ class Diagnosis:
         """When and where an interval fails, and the reason in words."""
         at = functools.partial(self._place, step)
         if LOST in given and given[LOST].all():
-            return at(0, None), "all worlds had been lost before"
+            return at(0, None), "all worlds had been lost before; sim.reset starts them again"
         run, known = self._one_substep(frozenset(given)), given.get(LOST)
         for substep in range(self._time_step.substeps):
             after = run(given)
             if known is not None:  # worlds that were lost before do not count
-                after = {n: torch.where(_rows(known > 0.0, t), given[n], t) for n, t in after.items()}
+                after = {n: torch.where(rows_of(known > 0.0, t), given[n], t) for n, t in after.items()}
             finite = {n: torch.isfinite(t).reshape(len(t), -1).all(dim=1) for n, t in after.items()}
             wrong = ~torch.stack(list(finite.values())).all(dim=0) | _newly_lost(given, after)
             if wrong.any():
@@ -135,11 +138,6 @@ def _first(world: int, before: dict[str, np.ndarray], after: dict[str, np.ndarra
             of_points = points is not None and values.shape[:2] == points.shape[:2]
             return world, name, index, tuple(map(float, points[world, index[0]])) if of_points else None
     return world, None, None, None
-
-
-def _rows(worlds: torch.Tensor, field: torch.Tensor) -> torch.Tensor:
-    """The mask `worlds` with axes of length 1 appended, so that it broadcasts over `field`."""
-    return worlds.view(-1, *(1,) * (field.dim() - 1))
 
 
 def _newly_lost(before: Tensors, after: Tensors) -> torch.Tensor:

@@ -11,6 +11,7 @@ import warp as wp
 from warpbots.gradients import Tensors, at_turn, refuse_transforms, tensor_of
 from warpbots.scene.field_types import fitted as fitted_to
 from warpbots.scene.field_types import shown
+from warpbots.simulation.near_names import no_parameter
 from warpbots.solvers import Model, Parameter
 from warpbots.trajectory import TensorState_co
 
@@ -69,16 +70,18 @@ class Inputs:
         shape = (model.worlds, model.channels)
         self.no_control = tensor_of(wp.zeros(shape, dtype=model.scalar, device=model.device))
 
-    def fit(self, value: Any, like: torch.Tensor, what: str) -> torch.Tensor:
+    def fit(self, value: Any, like: torch.Tensor, what: str, entry: str | None = None) -> torch.Tensor:
         """`value` as a tensor of the type and shape of `like`.
 
         Args:
             value: A tensor, an array or numbers.
             like: A tensor of the shape that `value` must broadcast to.
             what: Name of the value in messages.
+            entry: Type of an entry, as ``"scalar"`` or ``"vector"``, to refuse booleans, and one number for all
+                components of a vector or a matrix unless it is 0; None to accept both.
 
         Raises:
-            ValueError: `value` is not a real tensor, or its shape does not fit.
+            ValueError: `value` is not a real tensor, its shape does not fit, or it is of another kind than `entry`.
         """
         try:
             if isinstance(value, np.ndarray) and not value.flags.writeable:
@@ -92,6 +95,8 @@ class Inputs:
         refuse_transforms({what: value})
         if value.is_complex():
             raise ValueError(f"{what} must be real, got numbers of type {value.dtype}")
+        if entry is not None:
+            _refuse_misread(value, what, entry)
         try:
             return value.to(like.dtype).expand(like.shape)
         except RuntimeError:
@@ -109,17 +114,32 @@ class Inputs:
         fitted, new = {}, {}
         for name, value in given.items():
             if name not in known:
-                raise ValueError(f"there is no parameter {name!r}; the model has {', '.join(known)}")
+                raise ValueError(no_parameter(name, known))
             array = tensor_of(self.model.parameter(name))
-            fitted[name] = self.fit(value, array, f"parameter {name!r}")
+            fitted[name] = self.fit(value, array, f"parameter {name!r}", known[name].entry)
             if not self._inside.unchanged(name, fitted[name]):
                 new[name] = fitted[name]
         bad = [_outside(known[name], tensor).any() for name, tensor in new.items()]
         if bad and torch.stack(bad).any():
-            fault = next(filter(None, (parameter_fault(name, known[name], tensor) for name, tensor in new.items())))
+            dim = self.model.scene.dim
+            faults = (parameter_fault(name, known[name], tensor, dim) for name, tensor in new.items())
+            fault = next(filter(None, faults))
             raise ValueError(f"{fault}; keep it there with a projection or a reparametrisation (see warpbots.optimize)")
+        if new.keys() & set(_LIMITS):
+            self._refuse_crossed(fitted)
         self._inside.add(new)
         return fitted
+
+    def _refuse_crossed(self, given: Tensors) -> None:
+        """Raise if the lower limit of a joint is above its upper limit."""
+        lower, upper = (given.get(name, tensor_of(self.model.parameter(name))).detach() for name in _LIMITS)
+        crossed = lower > upper
+        if crossed.any():
+            at = tuple(crossed.nonzero()[0].tolist())
+            raise ValueError(
+                f"parameter 'joint_lower' must be at most 'joint_upper', got {lower[at].item():g} and "
+                f"{upper[at].item():g} at index {list(at)}, where the joint would be pushed both ways; exchange them"
+            )
 
     def control(self, value: Any) -> torch.Tensor:
         """`value` as a control signal of shape (worlds, channels).
@@ -159,13 +179,25 @@ class Inputs:
             return self.model.with_parameters(arrays)
 
 
-def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | None:
+def _refuse_misread(value: torch.Tensor, what: str, entry: str) -> None:
+    """Raise if a value would be read otherwise than it is meant, see `Inputs.fit`."""
+    if value.dtype == torch.bool:
+        raise ValueError(f"{what} must be numbers, got booleans, which would be 0 and 1")
+    if entry != "scalar" and value.dim() < 2 and value.numel() == 1 and value.item() != 0.0:
+        raise ValueError(
+            f"{what} has a {'matrix' if entry == 'inertia' else entry} as each entry, and one number, "
+            f"{value.item():g}, would be all of its components; give each component"
+        )
+
+
+def parameter_fault(name: str, spec: Parameter, values: torch.Tensor, dim: int) -> str | None:
     """Message about the first of `values` that is outside the range of the parameter; None if all are inside.
 
     Args:
         name: Name of the parameter.
         spec: The parameter, with its range.
         values: Values of the parameter.
+        dim: Dimension of the scene; the unit of a density depends on it.
     """
     bad = _outside(spec, values)
     if not bad.any():
@@ -174,9 +206,7 @@ def parameter_fault(name: str, spec: Parameter, values: torch.Tensor) -> str | N
     if not _out_of_range(spec, values)[tuple(at)]:
         entry = values[tuple(at[:2])].tolist()
         return f"parameter {name!r} must be {_WHOLE[spec.entry][1]}, got {entry} at index {at[:2]}"
-    left, value = "[" if spec.inclusive else "(", values[tuple(at)].item()
-    span = f"{left}{spec.lower:g}, {spec.upper:g}) {spec.unit}"
-    return f"parameter {name!r} must be in {span}, got {value:g} at index {at}"
+    return f"parameter {name!r} must be in {spec.span(dim)}, got {values[tuple(at)].item():g} at index {at}"
 
 
 def _outside(spec: Parameter, values: torch.Tensor) -> torch.Tensor:
@@ -200,6 +230,8 @@ def _impossible_moments(inertia: torch.Tensor) -> torch.Tensor:
     largest = moments[..., 2]
     return (moments[..., 0] < -_SLACK * largest.abs()) | (largest > (1.0 + _SLACK) * moments[..., :2].sum(-1))
 
+
+_LIMITS = ("joint_lower", "joint_upper")
 
 _SLACK = 1e-3
 """Relative excess of a moment of inertia that is allowed, so that flat bodies have derivatives by differences [1]."""

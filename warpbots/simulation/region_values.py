@@ -55,6 +55,6 @@ def per_region(
                 f"per_region: {name!r} selects none of the {len(places)} values of {parameter!r}, one per {per} of the "
                 f"model; use a larger region, smaller cells or the name of another region or body"
             )
-        value = inputs.fit(value, own[:, 0], f"per_region: the value of {name!r}")
+        value = inputs.fit(value, own[:, 0], f"per_region: the value of {name!r}", model.parameters()[parameter].entry)
         own = torch.where(members.view(-1, *(1,) * (own.dim() - 2)), value[:, None], own)
     return own

@@ -7,6 +7,7 @@ import torch
 
 from warpbots.simulation.ages import chosen_worlds
 from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.possible_states import refuse_impossible, rows_of
 
 __all__ = ["reset"]
 
@@ -17,7 +18,7 @@ def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> An
     Args:
         state: The state of all worlds.
         start: A state from which the chosen worlds start again.
-        worlds: The chosen worlds: a mask or indices.
+        worlds: The chosen worlds: a mask or a list of indices.
         inputs: Fits the fields of `start` to the fields of `state`.
         count: Number of worlds.
     """
@@ -26,7 +27,7 @@ def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> An
             f"reset: start must be a state of the same solver as state, {type(state).__name__}, got "
             f"{type(start).__name__}"
         )
-    fields = {}
+    fields, given = {}, {}
     for field in dataclasses.fields(state):
         now = getattr(state, field.name)
         if now.shape[0] != count:
@@ -34,7 +35,9 @@ def reset(state: Any, start: Any, worlds: Any, inputs: Inputs, count: int) -> An
                 f"reset: state field {field.name!r} must have a first axis of {count} worlds, got shape "
                 f"{tuple(now.shape)}"
             )
-        chosen = chosen_worlds(worlds, count, now.device, "reset").view(-1, *(1,) * (now.dim() - 1))
+        chosen = chosen_worlds(worlds, count, now.device, "reset")
         new = inputs.fit(getattr(start, field.name), now, f"reset: field {field.name!r} of start")
-        fields[field.name] = torch.where(chosen, new, now)
+        fields[field.name] = torch.where(rows_of(chosen, now), new, now)
+        given[field.name] = new
+    refuse_impossible(given, "reset: start:", chosen)
     return type(state)(**fields)

@@ -1,8 +1,11 @@
 """Control intervals one after the other."""
 
+import contextlib
+import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -14,10 +17,38 @@ from warpbots.simulation.solver_operations import SolverOperations
 from warpbots.simulation.states import fields_of
 from warpbots.trajectory import Trajectory
 
-__all__ = ["roll_out", "step"]
+__all__ = ["Rollout", "innermost_rollout", "roll_out", "step"]
 
 _UNREAD = 16
 """A rollout on a GPU checks for faults at least once in this number of control intervals."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rollout:
+    """A rollout in progress, of any simulation; observers keep one memory for each.
+
+    Attributes:
+        dt: Length of its control intervals [s].
+    """
+
+    dt: float
+
+
+_innermost: ContextVar[Rollout | None] = ContextVar("innermost rollout", default=None)
+
+
+def innermost_rollout() -> Rollout | None:
+    """The innermost rollout in progress in this thread; None outside of rollouts."""
+    return _innermost.get()
+
+
+@contextlib.contextmanager
+def _in_progress(dt: float) -> Iterator[None]:
+    outside = _innermost.set(Rollout(dt))
+    try:
+        yield
+    finally:
+        _innermost.reset(outside)
 
 
 def step(solver: SolverOperations, state: Any, control: torch.Tensor, parameters: Tensors) -> Any:
@@ -68,7 +99,8 @@ def roll_out(
     time_step.judge(inputs, parameters)
     lengths = checkpoints.segments(steps, time_step.substeps)
     controls, observations, losses = [], [], Losses(model.worlds)
-    with Watch(model.device, min(lengths[-1], _UNREAD) if parallel(model.device) else 1) as watch:
+    checked_every = min(lengths[-1], _UNREAD) if parallel(model.device) else 1
+    with _in_progress(time_step.dt), Watch(model.device, checked_every) as watch:
         for first, count in zip(itertools.accumulate(lengths, initial=0), lengths, strict=False):
             segment = Segment(bridge, keep=checkpoints.keeps_all or first + count == steps, first=first)
             with segment.saving_places():

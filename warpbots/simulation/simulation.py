@@ -1,8 +1,7 @@
 """The class `Simulation`: a scene, a solver and a time step, with torch tensors as inputs and outputs."""
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
@@ -12,26 +11,26 @@ import warp as wp
 from warpbots.gradients import Checkpoints, at_turn, tensor_of, turn
 from warpbots.notebook_cells import say
 from warpbots.renamed import FormerAttribute
-from warpbots.scene import Scene, SceneError
-from warpbots.scene.field_types import fitted, shown
+from warpbots.scene import Scene
+from warpbots.scene.field_types import fitted
 from warpbots.simulation import state_files
 from warpbots.simulation.ages import age
 from warpbots.simulation.center_of_mass import CenterOfMass
-from warpbots.simulation.construction import build, device_of
+from warpbots.simulation.construction import build, device_of, interval, scene_and_solver
 from warpbots.simulation.cost import Cost, device_memory, speed_of
 from warpbots.simulation.input_validation import Controller, Inputs
 from warpbots.simulation.motion_ends import refuse_ended
+from warpbots.simulation.near_names import no_parameter
 from warpbots.simulation.region_values import per_region, region
 from warpbots.simulation.resets import reset
 from warpbots.simulation.rollouts import roll_out, step
 from warpbots.simulation.solver_operations import SolverOperations
-from warpbots.simulation.stability_bound import MOST_SUBSTEPS, ControlInterval
+from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.simulation.states import States, fields_of
 from warpbots.simulation.summary import choice, simulation_table
 from warpbots.simulation.world_shares import WorldShares, threads_of
 from warpbots.solvers import (
     ChoosesByWorlds,
-    ChoosesCellSize,
     Model,
     Multibody,
     Parameter,
@@ -68,8 +67,6 @@ class Simulation(Generic[TensorState_co]):
         dt: Length of a control interval [s].
         substeps: Solver steps per control interval.
         checkpoints: Rule that says which states rollouts keep for the backward pass.
-        rollouts: An object for each rollout in progress, the innermost rollout last; observers with memory use it to
-            notice that another rollout has begun.
         mimebundle: The content that a notebook shows of a simulation; `warpbots` puts a table with a picture here.
         bench_of: The function behind `bench`; `warpbots` puts `warpbots.bench.Bench` here.
     """
@@ -117,27 +114,13 @@ class Simulation(Generic[TensorState_co]):
                 its stability bound, or matter is so far from the origin that rounding of positions is too coarse.
             SceneError: The solver cannot simulate the scene.
         """
-        self._scene = scene = fitted(scene, Scene, "Simulation: scene")
-        if not scene.bodies:
-            raise SceneError(
-                f"Scene {scene.name!r}: it has no body to simulate, only obstacles ({len(scene.obstacles)}); put them "
-                f"around bodies: dataclasses.replace(robot, obstacles=scene.obstacles), or "
-                f"wb.robots.load(..., obstacles=scene.obstacles)"
-            )
-        if not isinstance(solver, Solver) or isinstance(solver, type):
-            raise ValueError(f"Simulation: solver must be an instance such as MPM(dx=0.01), got {shown(solver)}")
-        self._solver = solver.sized(scene) if isinstance(solver, ChoosesCellSize) else solver
-        dt, substeps = fitted(dt, float | None, "Simulation: dt"), fitted(substeps, int | None, "Simulation: substeps")
-        if (dt is not None and not dt > 0.0) or (substeps is not None and not 1 <= substeps < MOST_SUBSTEPS):
-            raise ValueError(
-                f"Simulation: dt must be positive and substeps at least 1, got {shown(dt)} s and {shown(substeps)}"
-            )
+        self._scene, self._solver = scene_and_solver(scene, solver)
+        dt, substeps = interval(dt, substeps)
         self.checkpoints = fitted(checkpoints, Checkpoints | None, "Simulation: checkpoints") or Checkpoints.sqrt()
-        self.rollouts: tuple[object, ...] = ()
         worlds, device = fitted(worlds, int, "Simulation: worlds"), device_of(device)
         model, start, fields = build(self.scene, self.solver, worlds, device)
         self._time_step, self._inputs = ControlInterval(self.solver, model, dt, substeps), Inputs(model)
-        self._states = States(scene, self.solver, self._time_step, self._inputs, start)
+        self._states = States(self.scene, self.solver, self._time_step, self._inputs, start)
         self._wanted_threads = fitted(threads, int | None, "Simulation: threads")
         chosen = self.solver.chosen(model) if isinstance(self.solver, ChoosesByWorlds) else self.solver
         shares = WorldShares(
@@ -147,8 +130,8 @@ class Simulation(Generic[TensorState_co]):
             threads is not None,
             lambda size: build(self.scene, chosen, size, device)[0],
         )
-        self._operations = SolverOperations(scene, self.solver, self._time_step, self._inputs, fields, shares)
-        self._center_of_mass = CenterOfMass(scene, model, self.region, functools.partial(self.sense, steps=False))
+        self._operations = SolverOperations(self.scene, self.solver, self._time_step, self._inputs, fields, shares)
+        self._center_of_mass = CenterOfMass(self.scene, model, self.region, functools.partial(self.sense, steps=False))
         self._cost: Cost | None = None
         if self.solver is not solver or dt is None:
             say(choice(self))
@@ -209,7 +192,7 @@ class Simulation(Generic[TensorState_co]):
             KeyError: The model has no such parameter.
         """
         if fitted(name, str, "parameter: name") not in self.parameters():
-            raise KeyError(f"there is no parameter {name!r}; the model has {', '.join(self.parameters())}")
+            raise KeyError(no_parameter(name, self.parameters()))
         with at_turn(self.model.device):
             return tensor_of(self.model.parameter(name)).clone()
 
@@ -314,8 +297,8 @@ class Simulation(Generic[TensorState_co]):
             fields: Tensors by the name of the field; the shape of a tensor must broadcast to the shape of the field.
 
         Raises:
-            ValueError: There is no such field, a tensor has the wrong shape or is not finite, or matter is so far from
-                the origin that rounding of positions is too coarse.
+            ValueError: There is no such field, a tensor has the wrong shape or impossible numbers, or matter is so far
+                from the origin that rounding of positions is too coarse.
         """
         return self._states.made(fields)
 
@@ -328,12 +311,14 @@ class Simulation(Generic[TensorState_co]):
 
         Args:
             state: The state of all worlds; not changed.
-            worlds: The worlds to reset: a mask of shape (worlds,), bool, or indices.
-            start: A state of all worlds, from which the worlds to reset are copied; None for `state()`.
+            worlds: The worlds to reset: a mask of shape (worlds,), bool, or a list of indices, or one index. A tensor
+                or an array of integers is refused, because its 0 and 1 could be a mask or indices.
+            start: A state of all worlds, from which the worlds to reset are copied; None for `state()`. Only these
+                worlds of it must be finite.
 
         Raises:
             ValueError: `worlds` has another shape or an index out of range, or `start` is not a state of this
-                simulation.
+                simulation, or not finite.
         """
         self._states.own(state, "reset: state")
         return reset(state, self.state() if start is None else start, worlds, self._inputs, self.worlds)
@@ -346,11 +331,11 @@ class Simulation(Generic[TensorState_co]):
             state: A state of this simulation; its gradient is not written.
 
         Raises:
-            ValueError: `state` belongs to another simulation.
+            ValueError: `state` belongs to another simulation, or is not finite; no motion could begin from it.
             OSError: The file cannot be written.
         """
         path = fitted(path, str | Path, "save_state: path")
-        state_files.save(path, self._states.own(state, "save_state: state"), self.state(), self.scene, self.solver)
+        state_files.save(path, self._states.finite(state, "save_state: state"), self.state(), self.scene, self.solver)
 
     def load_state(self, path: str | Path) -> TensorState_co:
         """Read a state from a file of `save_state`. Files are read as data; no code in them runs.
@@ -400,8 +385,9 @@ class Simulation(Generic[TensorState_co]):
             parameters: Tensors instead of the model's parameters, by name.
 
         Raises:
-            ValueError: A control or a parameter has the wrong shape or an illegal value, or the solver step is over the
-                stability bound of the parameters; if it is near this bound, a warning is given once.
+            ValueError: A control or a parameter has the wrong shape or an illegal value, `state` is not finite, or the
+                solver step is over the stability bound of the parameters; if it is near this bound, a warning is given
+                once.
             SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
                 on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the state marks them.
         """
@@ -475,12 +461,16 @@ class Simulation(Generic[TensorState_co]):
         cost of a few backward steps. Every step starts with zero velocity. So statics, and the identification of
         parameters from static measurements, need no simulation of motion. If friction allows several equilibria, the
         result is the equilibrium into which bodies creep from `state`; gradients do not include its dependence on
-        `state`. See `warpbots.solvers.projective.equilibrium`.
+        `state`. The equilibrium may be unstable, for example of a column beyond its buckling load or a body on its
+        edge: steps that are long compared with the growth of the instability do not leave it. A warning then names the
+        body that leaves it, and a `dt` in whose steps the body goes from a bent or tilted `state` to a stable
+        equilibrium. See `warpbots.solvers.projective.equilibrium`.
 
         Args:
             control: Control signal in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
             state: State in which the search begins; None for `state()`. Its velocities are ignored.
-            dt: Length of a step [s]. A body that is held only by friction and contact may need shorter steps.
+            dt: Length of a step [s]. A body that is held only by friction and contact may need shorter steps, and so
+                does one that may buckle or tip over.
             steps: Largest number of steps.
             tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of the
                 solver.
@@ -488,8 +478,8 @@ class Simulation(Generic[TensorState_co]):
 
         Raises:
             TypeError: The solver cannot compute equilibria.
-            ValueError: A control or a parameter has the wrong shape or an illegal value, or `dt`, `steps` or
-                `tolerance` is not positive.
+            ValueError: A control or a parameter has the wrong shape or an illegal value, `state` is not finite, or
+                `dt`, `steps` or `tolerance` is not positive.
             RuntimeError: A step does not converge, or bodies still move after `steps` steps.
         """
         if not isinstance(self.solver, Statics):
@@ -498,7 +488,7 @@ class Simulation(Generic[TensorState_co]):
                 f"equilibrium: {type(self.solver).__name__} finds none; {other}give the material damping and simulate "
                 f"until the motion is gone"
             )
-        start = self.state() if state is None else self._states.own(state, "equilibrium: state")
+        start = self.state() if state is None else self._states.finite(state, "equilibrium: state")
         dt, steps = fitted(dt, float, "equilibrium: dt"), fitted(steps, int, "equilibrium: steps")
         tolerance = fitted(tolerance, float | None, "equilibrium: tolerance")
         return self._operations.statics.of(control, start, dt, steps, tolerance, parameters)
@@ -546,9 +536,10 @@ class Simulation(Generic[TensorState_co]):
             The trajectory; its final state, controls and observations are differentiable.
 
         Raises:
-            ValueError: `steps` is below 1, `time` is not a valid age, a control or parameter has the wrong shape or an
-                illegal value, a table of a `PrescribedMotion` ends before the rollout does, or the solver step is over
-                the stability bound of the parameters; if it is near this bound, a warning is given once.
+            ValueError: `steps` is below 1, `time` is not a valid age, `state` is not finite, a control or parameter has
+                the wrong shape or an illegal value, a table of a `PrescribedMotion` ends before the rollout does, or
+                the solver step is over the stability bound of the parameters; if it is near this bound, a warning is
+                given once.
             SimulationError: The motion diverged or left the grid, or no world can go on. If only some worlds cannot go
                 on, these keep their last state, a `LostWorldWarning` is given, and ``lost`` of the trajectory marks
                 them.
@@ -558,12 +549,11 @@ class Simulation(Generic[TensorState_co]):
             raise ValueError(f"rollout: steps must be at least 1, got {steps}")
         begun = age(time, self.worlds, self._inputs.no_control.device, "rollout: time")
         observe = fitted(observe, Callable[[Any], Any] | None, "rollout: observe")
-        state = self.state() if state is None else self._states.own(state, "rollout: state")
+        state = self.state() if state is None else self._states.finite(state, "rollout: state")
         refuse_ended(self.scene, state, steps, self.dt, self.dt / self.substeps)
-        with self._rolling_out():
-            return roll_out(
-                self, self._operations, self.checkpoints, controller, steps, state, begun, observe, parameters
-            )  # fmt: skip
+        return roll_out(
+            self, self._operations, self.checkpoints, controller, steps, state, begun, observe, parameters
+        )  # fmt: skip
 
     def bench(self, **options: Any) -> Any:
         """A live view of the simulation, with sliders, a mouse that pulls at bodies, curves and recordings.
@@ -577,15 +567,6 @@ class Simulation(Generic[TensorState_co]):
             A `warpbots.bench.Bench`.
         """
         return type(self).bench_of(self, **options)
-
-    @contextlib.contextmanager
-    def _rolling_out(self) -> Iterator[None]:
-        outside = self.rollouts
-        self.rollouts = (*outside, object())
-        try:
-            yield
-        finally:
-            self.rollouts = outside
 
     def __reduce__(self) -> tuple:
         """Copies and pickles hold only the arguments; a copy is built anew from them, identical to the last bit."""

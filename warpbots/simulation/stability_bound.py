@@ -169,6 +169,5 @@ def _in_words(model: Model, parameters: Tensors) -> str:
     for name, spec in model.parameters().items():
         if name in parameters and parameters[name].numel():
             ends = dict.fromkeys(f"{end.item():.3g}" for end in parameters[name].aminmax())
-            unit = "" if spec.unit == "1" else f" {spec.unit.replace('dim', str(model.scene.dim))}"
-            words.append(f"{name} ({' to '.join(ends)}{unit})")
+            words.append(f"{name} ({' to '.join(ends)}{spec.suffix(model.scene.dim)})")
     return ", ".join(words)

@@ -13,11 +13,16 @@ from warpbots.gradients import Tensors, at_turn, tensor_of
 from warpbots.scene import JOINTS, Scene
 from warpbots.scene.field_types import shown, with_article
 from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.near_names import meant
+from warpbots.simulation.possible_states import MARKS, refuse_impossible
 from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.solvers import Solver
 from warpbots.solvers.scene_support import refuse_far
 
 __all__ = ["States", "fields_of"]
+
+_ENTRIES = ("scalar", "vector", "matrix")
+"""Types of an entry of a field by its number of axes."""
 
 
 def fields_of(state: Any) -> Tensors:
@@ -74,11 +79,13 @@ class States:
             state[name] = self._inputs.fit(values, state[name], f"state field {name!r}").contiguous()
         for name, value in fields.items():
             if name not in state:
-                raise ValueError(f"state: there is no field {name!r}; a state has {', '.join(state)}")
-            state[name] = fitted = self._inputs.fit(value, state[name], f"state field {name!r}").contiguous()
-            if not torch.isfinite(fitted).all():
-                at = tuple(int(i) for i in torch.nonzero(~torch.isfinite(fitted))[0])
-                raise ValueError(f"state field {name!r} must be finite, got {fitted[at].item():g} at index {at}")
+                raise ValueError(
+                    f"state: there is no field {name!r}; a state has {', '.join(state)}{meant(name, state)}"
+                )
+            entry = None if name in MARKS else _ENTRIES[len(getattr(fields_of(arrays)[name].dtype, "_shape_", ()))]
+            fitted = self._inputs.fit(value, state[name], f"state field {name!r}", entry).contiguous()
+            state[name] = fitted
+            refuse_impossible({name: fitted}, "state")
             if name == "position" and model.matter is not None:
                 self._refuse_far(fitted.detach().cpu().numpy())
             if name == "q":
@@ -110,6 +117,15 @@ class States:
                     f"{what} is one of another simulation: field {name!r} has shape {tuple(value.shape)} and "
                     f"type {value.dtype}, and must have {tuple(own.shape)} and {own.dtype}"
                 )
+        return state
+
+    def finite(self, state: Any, what: str) -> Any:
+        """Return `state` if it belongs to the simulation and a motion can begin from it, apart from lost worlds.
+
+        Raises:
+            ValueError: `state` does not belong to the simulation, or a number is impossible.
+        """
+        refuse_impossible(fields_of(self.own(state, what)), f"{what}:")
         return state
 
     @functools.cached_property

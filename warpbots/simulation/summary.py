@@ -37,7 +37,7 @@ def simulation_table(simulation: "Simulation[Any]", cost: Cost | None) -> Table:
         ("cost", "not measured yet, see Simulation.cost" if cost is None else str(cost)),
     ]
     parameters = [
-        (name, f"{_shape(simulation, name)} {spec.unit}", f"per {spec.per}", spec.doc)
+        (name, f"{_shape(simulation, name)}{spec.suffix(scene.dim)}", f"per {spec.per}", spec.doc)
         for name, spec in simulation.parameters().items()
     ]
     title = f"Simulation of {scene.name!r}, {scene.dim}D, {_count(simulation.channels, 'control channel')}"

@@ -1,4 +1,4 @@
-"""What is below a point of a scene."""
+"""What is below a point of a scene, or in front of it."""
 
 from collections.abc import Sequence
 
@@ -22,12 +22,20 @@ _FAR = 100.0
 """Length of a ray [m]."""
 
 
-def landing(scene: Scene, x: np.ndarray, solids: Sequence[Solid]) -> tuple[float, Solid | None]:
+def landing(
+    scene: Scene, x: np.ndarray, solids: Sequence[Solid], along: np.ndarray | None = None
+) -> tuple[float, Solid | None]:
     """Length of the fall of a point [m], and the solid on which it lands; infinity and None without one.
 
     A point that starts in a solid does not land.
+
+    Args:
+        scene: The scene.
+        x: The point [m], shape (dim,).
+        solids: The solids.
+        along: Unit vector along which the point moves, shape (dim,); None for the direction of gravity.
     """
-    down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity), 0.0
+    down, way = np.array(scene.gravity) / np.linalg.norm(scene.gravity) if along is None else along, 0.0
     for _ in range(_STEPS):
         distances = [_distance(solid, x + way * down) for solid in solids]
         least = min(distances, default=np.inf)

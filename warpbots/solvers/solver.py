@@ -216,7 +216,7 @@ class Statics(Protocol):
     def equilibrium(
         self, model: Any, state: Any, control: np.ndarray, dt: float, steps: int, tolerance: float | None = None
     ) -> Any:
-        """The state in static equilibrium.
+        """The state in static equilibrium, with a warning if it is unstable.
 
         Args:
             model: From `build`.

@@ -26,7 +26,7 @@ def soft_quadruped(worlds: int) -> tuple[Simulation, Episode]:
     slab = Box((0.0, 0.0, _LEG), (3.0 * _LEG, 3.0 * _LEG, 2.0 * _LEG))
     rubber = Material(youngs_modulus=4e4, poissons_ratio=0.25, density=1000.0, damping=2e-3)
     scene = Scene(
-        [SoftBody("quadruped", Union((slab, *legs)), rubber, halves, friction=0.8, color=(0.9, 0.55, 0.3))],
+        [SoftBody("quadruped", Union((slab, *legs)), rubber, halves, color=(0.9, 0.55, 0.3))],
         [Muscle(name, name, direction=(0.0, 0.0, 1.0), max_stress=8e3) for name in halves],
         [floor(friction=0.8)],
         name="soft_quadruped",

@@ -21,6 +21,7 @@ _REASONS = {  # by status
     "SLSQP": {0: "converged", 4: "infeasible constraints", 8: "line search failed", 9: LIMIT.reason},
     "trust-constr": {0: LIMIT.reason, 1: "converged", 2: "converged"},
 }
+_BARRIER = 1e-8  # barrier below which trust-constr may end, if the options have none: the default of SciPy
 _GTOL = 1e-5  # tolerance of the gradient for L-BFGS-B, if the options have none: the default of SciPy
 
 
@@ -134,9 +135,12 @@ class _SciPySearch:
                 self._note(run, z)
             return row / stretch
 
-        def iterated(z: np.ndarray, *_: Any) -> None:
+        def iterated(z: np.ndarray, *state: Any) -> None:
             if name != "SLSQP":
                 self._note(run, z / stretch)
+            # trust-constr would also end at the minimum of loss and barrier, however strong the barrier still is
+            if state and state[0].get("barrier_parameter", 0.0) >= options.get("barrier_tol", _BARRIER):
+                state[0].optimality = np.inf
 
         if name != "SLSQP":
             self._note(run, self._start)

@@ -19,6 +19,9 @@ __all__ = ["Posed", "Shape", "Union", "bars_of", "dimension", "parts_of", "sheet
 class Union:
     """The union of several shapes.
 
+    The mass and moments of inertia of a `RigidBody` are sums over the shapes, so that an overlap counts twice, with a
+    warning. In a `SoftBody` an overlap counts once.
+
     Attributes:
         shapes: The shapes, at least one; all must have the same dimension.
     """

@@ -11,7 +11,7 @@ needs only the three matrices K, L and D, for any number of points in contact.
 
 import warp as wp
 
-from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents
+from warpbots.contact.penalty import TOUCH, damping_bounds, penalty_force, penalty_tangents, sticking_margin
 from warpbots.contact.solid import SPLINE, Solids, solid_distance
 from warpbots.solvers.articulated.robot_arrays import ContactLaws, JointTree
 from warpbots.solvers.articulated.spatial import Twist, angular, linear, mat33, scalar, spatial
@@ -136,6 +136,7 @@ def point_contact(
         by_x, by_n = surface_gradients(links, w, a, b, to.n)
         slope += by_x
         belt = by_n
+    pairs.margin[place] = wp.min(pairs.margin[place], sticking_margin(to.d, to.n, u, k, c, least, most, mu, k_t))
     area = contacts.scale[w] * area_of(contacts, w, pair, contacts.group_first[g] + i)
     f = area * penalty_force(to.d, to.n, u, k, c, least, most, mu, k_t)
     F_d, F_n, F_u = penalty_tangents(to.d, to.n, u, k, c, least, most, mu, k_t)

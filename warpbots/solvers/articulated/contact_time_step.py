@@ -40,7 +40,7 @@ from warpbots.solvers.articulated.spatial import angular, linear, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage, StepArrays
 from warpbots.solvers.articulated.surface_motion import solid_pose
 
-__all__ = ["unresolved"]
+__all__ = ["contacts_at_start", "unresolved"]
 
 _LOST = 0.1
 """Largest relative error of the energy of an impact that a step may cause."""
@@ -93,12 +93,14 @@ def mobility_kernel(
     factors_out: Factors,
     softness_out: wp.array2d[scalar],
     mobility_out: wp.array2d[scalar],
+    depth_out: wp.array2d[scalar],
 ):
-    """Find for each law the contact point with the greatest ratio of area to effective mass.
+    """Find for each law the contact point with the greatest ratio of area to effective mass, and for each pair a depth.
 
     The effective mass 1 / (J M^-1 J^T) of a point is its inertia against a force along the normal of the solid, with
     the mass matrix M and the Jacobian J of the velocity of the point along the normal. The kernel writes this ratio to
-    `softness_out`, and the inverse of the effective mass of the point to `mobility_out`.
+    `softness_out`, and the inverse of the effective mass of the point to `mobility_out`. The depth of a pair
+    is the distance of its deepest point from the surface of the solid [m], 0 if all are outside.
     """
     w = wp.tid()
     tree = robot.tree
@@ -119,7 +121,8 @@ def mobility_kernel(
         pair = contact_list.pair[c]
         if contacts.pair_crossed[pair] >= 0:
             continue  # corners have the same law and area, and are farther from the centre than points of edges
-        x, _d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
+        x, d, slope = approach(robot, work_out.links, w, pair, contact_list.point[c])
+        depth_out[w, pair] = wp.max(depth_out[w, pair], -d)
         up = wp.normalize(slope)
         if wp.length(slope) == scalar(0.0):
             up = away(robot, work_out, w, contacts.pair_solid[pair], x)
@@ -147,26 +150,29 @@ def mobility_kernel(
             mobility_out[w, law] = inverse
 
 
-def _mobilities(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray]:
+def contacts_at_start(model: ArticulatedModel, state: ArticulatedState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ratio of area to effective mass [m^2/kg], and inverse effective mass [1/kg], of the worst point of each law.
 
     The worst point has the greatest ratio, and so the shortest contacts. Each array has shape (worlds, n_contacts). The
-    result is cached, because it does not depend on the parameters of contact laws.
+    third array is the depth of the deepest point of each pair [m], shape (worlds, n_pairs). The result is cached,
+    because it does not depend on the parameters of contact laws.
     """
     arrays = [getattr(model, name) for name in parameters_of(ArticulatedModel) if name not in _LAW]
-    kept = model.workspace.mobilities
+    kept = model.workspace.contacts_at_start
     if kept and all(a is b for a, b in zip(arrays, kept[0], strict=True)):
         return kept[1]
     worlds, n, device = model.worlds, model.tree.freedom, model.device
     factors = Factors()
     factors.matrix = wp.zeros(worlds * n * n, dtype=scalar, device=device)
     factors.pivot = wp.zeros(worlds * n, dtype=int, device=device)
-    found = [wp.zeros((worlds, len(model.scene.laws)), dtype=scalar, device=device) for _ in range(2)]
+    laws, pairs = len(model.scene.laws), model.contact_topology.pairs
+    found = [wp.zeros((worlds, size), dtype=scalar, device=device) for size in (laws, laws, pairs)]
     contact_list = model.workspace.contact_list
     inputs = [model.robot_arrays, model.workspace.at_rest(state), contact_list, contact_list.pair.size]
     launch(mobility_kernel, worlds, inputs, [model.workspace.work, factors, *found], device)
-    model.workspace.mobilities = arrays, (found[0].numpy(), found[1].numpy())
-    return model.workspace.mobilities[1]
+    softness, mobility, depth = (array.numpy() for array in found)
+    model.workspace.contacts_at_start = arrays, (softness, mobility, depth)
+    return softness, mobility, depth
 
 
 def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str, h: float) -> str | None:
@@ -183,7 +189,7 @@ def unresolved(model: ArticulatedModel, state: ArticulatedState, integrator: str
     """
     if not (model.contact_topology.pairs and model.tree.freedom):
         return None
-    softness, mobility = _mobilities(model, state)
+    softness, mobility, _ = contacts_at_start(model, state)
     stiffness, damping = model.contact_stiffness.numpy(), model.contact_damping.numpy()
     bounded = np.array([c.restitution is not None for c in model.scene.laws])
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -8,7 +8,7 @@ import warp as wp
 
 from warpbots.contact.solid import PLANE
 from warpbots.contact.solid_forms import closed_form
-from warpbots.scene import Cloud, Contact, RigidBody, Scene, SceneError, Shape, neighbours, parts_of
+from warpbots.scene import Cloud, Contact, Scene, SceneError, Shape, neighbours, parts_of, touched_bodies
 from warpbots.solvers.articulated.contact_groups import (
     PointGroup,
     closed_group,
@@ -198,25 +198,17 @@ def touching(scene: Scene, frame_of: Sequence[int]) -> Touching:
         frame_of: Index of the frame of each obstacle, -1 for an obstacle that stays in its place.
 
     Raises:
-        SceneError: A contact law applies to no pair, because the bodies that it names are a single body or neighbours
-            at a joint; or a contact law with instant impacts applies to two boxes.
+        SceneError: A contact law with instant impacts applies to two boxes.
     """
     collector = _PairCollector(scene, frame_of)
-    joined = neighbours(scene.rigid, scene.joints)
+    joined, number = neighbours(scene.rigid, scene.joints), {b.name: k for k, b in enumerate(scene.rigid)}
     for law, contact in enumerate(scene.laws):
-        before = len(collector.pairs)
         for k, body in enumerate(scene.rigid):
             if not body.points or contact.points not in (body.name, body.surface):
                 continue
-            for other, b in enumerate(scene.rigid):
-                if b.shape is not None and contact.solid in (b.name, b.surface) and _apart(contact, joined, body, b):
-                    collector.body(k, other, law)
+            for other in touched_bodies(contact, body, scene.rigid, joined):
+                collector.body(k, number[other.name], law)
             collector.obstacle(k, contact.solid, law)
-        if len(collector.pairs) == before:
-            raise SceneError(
-                f"Contact {contact.name!r}: all bodies that it names are one body or joint neighbours, which are "
-                f"never in contact; name others"
-            )
     for _, law in collector.crossed:
         if scene.laws[law].impact == "instant":
             raise SceneError(
@@ -226,15 +218,6 @@ def touching(scene: Scene, frame_of: Sequence[int]) -> Touching:
             )
     collector.rest()
     return _numbered(collector)
-
-
-def _apart(contact: Contact, joined: set[frozenset[str]], a: RigidBody, b: RigidBody) -> bool:
-    """Whether points of body `a` may touch body `b` under a contact law.
-
-    Neighbours at a joint may touch only if the law names both bodies.
-    """
-    names = {a.name, b.name}
-    return a is not b and ({contact.points, contact.solid} == names or frozenset(names) not in joined)
 
 
 def _numbered(collector: _PairCollector) -> Touching:

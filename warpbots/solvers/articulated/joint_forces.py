@@ -8,7 +8,9 @@ from warpbots.solvers.articulated.robot_arrays import JointTree, ModelParameters
 from warpbots.solvers.articulated.spatial import mat33, scalar, vec3
 from warpbots.solvers.articulated.step_arrays import ImplicitStage
 
-__all__ = ["motor_force", "motor_tangent", "passive_force", "passive_tangents"]
+__all__ = ["limit_margin", "motor_force", "motor_tangent", "passive_force", "passive_tangents"]
+
+_LEAST = wp.constant(scalar(1e-13))  # depth up to which a coordinate is at its limit, for rounding [m or rad]
 
 
 @wp.func
@@ -48,6 +50,28 @@ def limit_tangent(q: scalar, v: scalar, lower: scalar, upper: scalar, stiffness:
         else:
             slow = damping
     return spring, slow
+
+
+@wp.func
+def limit_margin(tree: JointTree, design: ModelParameters, stage: ImplicitStage, w: int):
+    """Change of a coordinate that reaches or leaves a limit, or a bound of its damping [m or rad].
+
+    Infinite without joints near a limit, and for coordinates that are at their limit within rounding errors.
+    """
+    margin = scalar(wp.inf)
+    for e in range(tree.elements):
+        if tree.kind[e] != BALL and tree.kind[e] != FIXED:
+            i = w * tree.freedom + tree.dof[e]
+            k = design.limit_stiffness[i]
+            q = stage.q[w * tree.coordinates + tree.coordinate[e]] + stage.x[i]
+            v = stage.c[w] * stage.x[i] + stage.rate[i]
+            depth = wp.max(design.lower[i] - q, q - design.upper[i])
+            if k > scalar(0.0) and wp.abs(depth) > _LEAST:
+                margin = wp.min(margin, wp.abs(depth))
+                drag = design.limit_damping[i]
+                if depth > scalar(0.0) and drag > scalar(0.0):
+                    margin = wp.min(margin, wp.abs(drag * wp.abs(v) - k * depth) / (k + drag * stage.c[w]))
+    return margin
 
 
 @wp.func

@@ -17,9 +17,8 @@ import numpy as np
 
 from warpbots.scene import JOINTS, Joint, Scene, Servo, Torque
 from warpbots.solvers.articulated.inertia import Moments, body_inertia
-from warpbots.user_warning import warn_user
 
-__all__ = ["GIVES", "TIME", "drive_stiffness", "is_angle", "limit_laws", "warn_beyond_limits"]
+__all__ = ["GIVES", "TIME", "drive_stiffness", "is_angle", "limit_laws"]
 
 TIME = 5e-3
 """Time constant of a limit [s]; MuJoCo's default for a load that rests on a limit is 4.5 ms."""
@@ -29,27 +28,6 @@ GIVES = {True: 1e-2, False: 1e-3}
 
 _STIFFER = 100.0
 """Ratio of the stiffness of a limit to the stiffness of springs and servos of the joint."""
-
-
-def warn_beyond_limits(scene: Scene) -> None:
-    """Warn of the joints that start beyond a limit by more than the range of the limits, with an example.
-
-    Such a start has the wrong unit or belongs to another joint. Nearer ones are common: robots whose zero is not within
-    the limits, and bodies that rest against a limit, which yields.
-    """
-    found = []
-    for joint in (j for j in scene.joints if j.lower is not None):
-        start = JOINTS[joint.kind].zero if joint.start is None else joint.start
-        for value, lower, upper in zip(start, joint.lower, joint.upper, strict=False):
-            if max(lower - value, value - upper) > upper - lower:
-                found.append((joint.name, value, lower, upper))
-    if found:
-        name, value, lower, upper = found[0]
-        more = f", and {len(found) - 1} more start beyond theirs" if len(found) > 1 else ""
-        warn_user(
-            f"Joint {name!r} starts at {value:.4g}, beyond its limits {lower:.4g} to {upper:.4g}, whose springs throw "
-            f"it back{more}; give Joint.start a value between them"
-        )
 
 
 def limit_laws(scene: Scene, joint: Joint, matter: tuple[Moments, ...] = ()) -> tuple[np.ndarray, np.ndarray]:

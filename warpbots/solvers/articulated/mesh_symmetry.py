@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpbots.contact.distance import signed_distance
-from warpbots.scene import TriangleMesh
+from warpbots.contact.distance import surface_distance
 
 if TYPE_CHECKING:
     import trimesh
@@ -149,13 +148,13 @@ def _verified(mesh: "trimesh.Trimesh", center: np.ndarray, candidates: np.ndarra
     tree = cKDTree(corners)
     for tried in (_FEW * len(candidates), _TRIED[0]):
         some = _spaced(corners, max(_FEW, tried // max(1, len(candidates))))
-        off = tree.query(some @ np.swapaxes(candidates, 1, 2))[0].max(axis=1)
+        off = tree.query(some @ np.swapaxes(candidates, 1, 2), distance_upper_bound=reach)[0].max(axis=1)
         candidates = candidates[off < reach]
     some = _spaced(mesh.triangles_center - center, max(_FEW // 4, _TRIED[1] // len(candidates)))
-    surface = TriangleMesh(mesh.vertices, mesh.faces)
-    some = some[np.abs(signed_distance(surface, some + center)) < reach]  # on needles it is less accurate than that
+    vertices, faces = mesh.vertices.view(np.ndarray), mesh.faces.view(np.ndarray)
+    some = some[surface_distance(vertices, faces, some + center) < reach]  # on needles it is less accurate than that
     images = some @ np.swapaxes(candidates, 1, 2) + center
-    off = np.abs(signed_distance(surface, images.reshape(-1, 3)))
+    off = surface_distance(vertices, faces, images.reshape(-1, 3))
     kept = candidates[off.reshape(len(candidates), -1).max(axis=1, initial=0.0) < reach]
     kept = kept[np.argsort(-np.trace(kept, axis1=1, axis2=2), kind="stable")]
     kept[0] = np.eye(3)

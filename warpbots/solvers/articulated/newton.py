@@ -13,12 +13,16 @@ within the tolerance can change impulses, and with them this Jacobian, by many t
 iteration goes on until a correction is below 1e-8 of the tolerance, or is not smaller than the one before because of
 rounding errors, and this correction is not added.
 
-Contacts stick within a range of sliding speeds whose width is inversely proportional to the viscosity. Corrections can
-jump across a narrow range again and again, and so they do where points of matter are far heavier than the body. An
-iteration that takes too long restarts with contacts a hundred, ten thousand, ... times less viscous and points as many
-times lighter, until it converges. From this solution, continuation leads to the true viscosity and mass, in steps that
-shrink if the iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods"). The result is a
-solution of the original equations.
+Contacts stick within a range of sliding speeds whose width is inversely proportional to the viscosity, and the Jacobian
+jumps at the edge of this range. The tolerance may be wider than the range. So in addition the last correction must be
+too small to turn sticking into sliding, or sliding into sticking, or the friction of slow sliding by more than 1e-3
+rad, and to move a joint across its limit, unless rounding errors leave no smaller residual.
+
+Corrections can jump across a narrow range again and again, and so they do where points of matter are far heavier than
+the body. An iteration that takes too long restarts with contacts a hundred, ten thousand, ... times less viscous and
+points as many times lighter, until it converges. From this solution, continuation leads to the true viscosity and mass,
+in steps that shrink if the iteration fails (Allgower & Georg 2003, "Introduction to Numerical Continuation Methods").
+The result is a solution of the original equations.
 """
 
 import warp as wp
@@ -35,6 +39,7 @@ from warpbots.solvers.articulated.implicit_integrators import (
     predict,
     recall,
 )
+from warpbots.solvers.articulated.joint_forces import limit_margin
 from warpbots.solvers.articulated.lu import copy_entries, eliminate, factorise, solve
 from warpbots.solvers.articulated.residual import evaluate, orient_frames
 from warpbots.solvers.articulated.robot_arrays import RobotArrays
@@ -143,6 +148,20 @@ def weigh(work: StepArrays, w: int, n: int):
 
 
 @wp.func
+def sufficient(robot: RobotArrays, options: Options, stage: ImplicitStage, work: StepArrays, pressed: int, w: int):
+    """Size of the correction below which a stage has converged, after an evaluation.
+
+    All threads of a world compute the same number.
+    """
+    enough = wp.where(pressed == 1, _SHARP * options.tolerance, options.tolerance)
+    enough = wp.min(enough, limit_margin(robot.tree, robot.design, stage, w))
+    if robot.contacts.pairs > 0:
+        for i in range(options.lanes):
+            enough = wp.min(enough, work.pairs.margin[w * options.lanes + i] / stage.c[w])
+    return enough
+
+
+@wp.func
 def displace(stage: ImplicitStage, work: StepArrays, share: scalar, w: int, n: int, lane: int, lanes: int):
     """Add a fraction `share` of the correction to the displacement of a stage."""
     for i in range(lane, n, lanes):
@@ -198,7 +217,7 @@ def solve_stage(
     before = scalar(0.0)
     share = scalar(0.0)  # share of the last correction at the trial point; 0 without one
     pressed = is_pressed(robot, work, w)
-    enough = wp.where(pressed == 1, _SHARP * options.tolerance, options.tolerance)
+    enough = scalar(0.0)
     small = scalar(0.0)  # size of the last correction if it was below the tolerance at the true hardness, else 0
     if lane == 0:
         work.pairs.hardness[w] = hardness
@@ -227,8 +246,12 @@ def solve_stage(
             near = int(0)
             if solved == 1 and hardness == _ONE:
                 near = 1
+                enough = sufficient(robot, options, stage, work, pressed, w)
             ends = int(0)
-            if near == 1 and (size <= enough or (small > _ZERO and size >= small) or iterations == options.limit):
+            stalls = int(0)
+            if small > _ZERO and size >= small and share <= _LEAST:
+                stalls = 1
+            if near == 1 and (size <= enough or stalls == 1 or iterations == options.limit):
                 ends = 1
             if ends == 0 or pressed == 0:
                 displace(stage, work, _ONE, w, n, lane, lanes)
@@ -242,7 +265,8 @@ def solve_stage(
             elif iterations == options.limit:
                 iterating = 0
             elif near == 1:
-                share = scalar(0.0)  # the residual may be as small as its rounding errors, and grow
+                if pressed == 1:
+                    share = scalar(0.0)  # the residual may be as small as its rounding errors, and grow
             elif solved == 1 or size < _ZERO or tries == _PATIENCE:
                 if solved == 1:
                     reached = hardness

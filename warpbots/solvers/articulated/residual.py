@@ -54,8 +54,10 @@ def orient_frames(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes
 
 @wp.func
 def clear(robot: RobotArrays, work: StepArrays, w: int, lane: int, lanes: int):
-    """Clear the Jacobian, and the sums of pairs that had contacts in the last evaluation."""
+    """Clear the Jacobian, the margins, and the sums of pairs that had contacts in the last evaluation."""
     pairs = work.pairs
+    if robot.contacts.pairs > 0:
+        pairs.margin[w * lanes + lane] = scalar(wp.inf)
     size = robot.tree.freedom * robot.tree.freedom
     clear_entries(work.jacobian, w * size, size, lane, lanes)
     for pair in range(lane, robot.contacts.pairs, lanes):

@@ -12,13 +12,16 @@ from warpbots.scene import Scene, SceneError, SoftBody
 from warpbots.scene.field_types import conform
 from warpbots.solvers.articulated.build import build
 from warpbots.solvers.articulated.contact_time_step import unresolved
+from warpbots.solvers.articulated.deep_starts import starts_deep
+from warpbots.solvers.articulated.doubtful_joints import warn_of_joints
 from warpbots.solvers.articulated.dynamics import Dynamics, dynamics, equations
 from warpbots.solvers.articulated.exchange_step import ExchangeStep
 from warpbots.solvers.articulated.fast_obstacles import too_fast
 from warpbots.solvers.articulated.implicit_integrators import INTEGRATORS, Past
 from warpbots.solvers.articulated.implicit_step import kept_stages, past_of, solve_stages, solve_stages_adjoint
-from warpbots.solvers.articulated.joint_limits import warn_beyond_limits
+from warpbots.solvers.articulated.inertia import warn_of_overlaps
 from warpbots.solvers.articulated.joints import BALL
+from warpbots.solvers.articulated.limit_time_step import unresolved_limit
 from warpbots.solvers.articulated.measurements import ArticulatedReadings, readings, sense
 from warpbots.solvers.articulated.missing_laws import missing_law
 from warpbots.solvers.articulated.model import ArticulatedModel, ArticulatedState
@@ -29,9 +32,11 @@ from warpbots.solvers.articulated.spatial import scalar
 from warpbots.solvers.articulated.step_in_parts import step_in_parts, step_in_parts_adjoint
 from warpbots.solvers.articulated.step_of_obstacles import StepOfObstacles
 from warpbots.solvers.articulated.thread_team import lanes_of
+from warpbots.solvers.articulated.unresolved_swings import unresolved_swing
 from warpbots.solvers.articulated.virtual_power import finish_kernel
 from warpbots.solvers.articulated.weak_contacts import too_weak
 from warpbots.solvers.device_arrays import tiled
+from warpbots.solvers.hidden_friction import hidden_friction
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradient, refuse_worlds
 
@@ -129,7 +134,6 @@ class Articulated:
             ValueError: `worlds` is below 1.
         """
         refuse_worlds("Articulated", worlds)
-        warn_beyond_limits(scene)
         if scene.dim == 2:
             raise SceneError(
                 "Articulated cannot simulate this scene:\nScene: it is 2D; give its bodies shapes in 3D and joints of "
@@ -143,6 +147,8 @@ class Articulated:
         Raises:
             SceneError: The scene cannot be simulated as rigid bodies.
         """
+        warn_of_joints(scene)
+        warn_of_overlaps(scene)
         return build(scene, worlds, warp_device(device), self.samples, self.rounding, self.room)
 
     def state(self, model: ArticulatedModel, requires_grad: bool = False) -> ArticulatedState[wp.array]:
@@ -166,8 +172,9 @@ class Articulated:
         """Warning that names the contact that steps of length `dt` resolve worst, and an obstacle that moves too fast.
 
         It also names a body that falls through an obstacle because there is no law of contact, or sinks into it because
-        the law is too weak. The result is None if the energy error of this contact is at most a tenth, no obstacle
-        moves by more than half its thickness in a step, and no body falls or sinks.
+        the law is too weak; a body that starts deep in what it touches; a joint whose swing or whose limits the steps
+        do not resolve; and friction that a law hides. The result is None without any of them, and if the energy error
+        of the contact is at most a tenth.
 
         Args:
             model: From `build`.
@@ -178,6 +185,9 @@ class Articulated:
         self._place_obstacles(model, state := self.state(model))
         slow = unresolved(model, state, self.used_integrator, dt)
         found = slow, too_fast(model, dt), missing_law(model.scene, matter, held), too_weak(model)
+        found = *found, starts_deep(model, state), unresolved_swing(model, dt)
+        found = *found, unresolved_limit(model, self.used_integrator, dt)
+        found = *found, None if matter else hidden_friction(model.scene)
         return "; ".join(filter(None, found)) or None
 
     def diagnose(self, model: ArticulatedModel, before: dict, after: dict, dt: float) -> str:
@@ -210,6 +220,8 @@ class Articulated:
         inside = deepest(model, state, w)
         remedy = f"; {inside}: start or move it outside, or remove that contact" if inside else ""
         softer = ", or softer or less viscous contacts" if model.scene.laws else ""
+        if any(joint.limit_stiffness or joint.limit_damping for joint in model.robot.joints):
+            softer += ", or joint limits with a smaller limit_stiffness or limit_damping"
         return (
             f"{fast}Newton's method did not converge in world {w}: after {iterations} iterations {left} (tolerance "
             f"{self.tolerance:g}){remedy}; use a shorter step (this one has {dt:.3g} s){softer}"

@@ -78,6 +78,8 @@ class Pairs:
         (worlds,).
     in_contact: For each thread, 1 if the point that the thread evaluates is in contact, else 0, shape (worlds *
         lanes,).
+    margin: For each thread, the least `sticking_margin` of the points that the thread has evaluated [m/s], shape
+        (worlds * lanes,).
     point_wrench: For each thread, the wrench of the point that the thread evaluates [N m, N], shape (worlds * lanes,).
     point_blocks: For each thread, the matrices K, L and D of the point that the thread evaluates, with the form and the
         units of `blocks`, shape (worlds * lanes * 12,).
@@ -92,6 +94,7 @@ class Pairs:
     radius: wp.array[scalar]
     hardness: wp.array[scalar]
     in_contact: wp.array[int]
+    margin: wp.array[scalar]
     point_wrench: wp.array[Twist]
     point_blocks: wp.array[mat33]
 

@@ -13,6 +13,8 @@ Points on the two faces of a plate may be close together. So the required distan
 enough apart.
 """
 
+import hashlib
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +44,11 @@ _LARGEST = 120
 _SAME = 1e-6
 """Distance within which images count as one point [extent of the mesh]."""
 
+_KEPT = 256
+"""Number of clouds that stay in the process: simulations of one robot are often built many times."""
+
+_known: OrderedDict[bytes, np.ndarray] = OrderedDict()
+
 
 def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
     """Spread about `count` points evenly over a mesh, reproducibly and with the symmetry of the mesh.
@@ -54,6 +61,18 @@ def spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
     Returns:
         The points [m], shape (n, 3).
     """
+    parts = (mesh.vertices, mesh.faces, mesh.face_normals, np.array([len(mesh.vertices), count]))
+    key = hashlib.sha256(b"".join(part.tobytes() for part in parts)).digest()
+    points = _known.pop(key, None)
+    if points is None:
+        points = _spread(mesh, count)
+    _known[key] = points
+    while len(_known) > _KEPT:
+        _known.popitem(last=False)
+    return points.copy()
+
+
+def _spread(mesh: "trimesh.Trimesh", count: int) -> np.ndarray:
     import trimesh
     from scipy.spatial import cKDTree
 

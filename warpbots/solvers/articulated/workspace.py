@@ -142,8 +142,8 @@ class ArticulatedWorkspace:
         gap: Gap that vanishes at the time of the impact [m], shape (worlds,).
         changed: Change of the twist of each element in an impact [rad/s, m/s], shape (worlds * n_elements,).
         hit_power: Weighted equation y . r - l . J^T p of each contact of an impact, shape (worlds * CONTACTS,).
-        mobilities: Effective masses that `contact_time_step` computed last, and the arrays on which they depend; None
-            before the first computation.
+        contacts_at_start: Effective masses and depths that `contact_time_step` computed last, and the arrays on which
+            they depend; None before the first computation.
     """
 
     def __init__(self, sizes: ArticulatedSizes, contact_list: ContactList, frames: MovingFrames, device: wp.Device):
@@ -168,7 +168,7 @@ class ArticulatedWorkspace:
                 Pairs,
                 [
                     (pairs, int), (pairs, int), (pairs, Twist), (12 * pairs, mat33), (groups, vec3), (groups, scalar),
-                    (w, scalar), (threads, int), (threads, Twist), (12 * threads, mat33),
+                    (w, scalar), (threads, int), (threads, scalar), (threads, Twist), (12 * threads, mat33),
                 ],
                 free=contact_list.free,
             ),
@@ -179,7 +179,7 @@ class ArticulatedWorkspace:
         self.still = self._stage(requires_grad=True)
         self.contact_list = contact_list
         self.between = self._zeros((w, 2), int)
-        self.mobilities: tuple | None = None
+        self.contacts_at_start: tuple | None = None
         self.weight = self._zeros(w * n, scalar)
         self.sweep = self._zeros(elements, Twist, requires_grad=True)
         self.power = self._zeros((w, sizes.elements), scalar, requires_grad=True)

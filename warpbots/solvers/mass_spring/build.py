@@ -34,6 +34,7 @@ from warpbots.solvers.device_arrays import device_array, tiled, tiled_parameters
 from warpbots.solvers.loads import load_forces
 from warpbots.solvers.mass_spring.actuation import drive_of, signals_of
 from warpbots.solvers.mass_spring.constraints import FREE
+from warpbots.solvers.mass_spring.fast_impacts import warn_of_fast_impacts
 from warpbots.solvers.mass_spring.lattice import (
     POISSONS_RATIO,
     Cells,
@@ -56,6 +57,7 @@ from warpbots.solvers.mass_spring.workspace import MassSpringSizes, MassSpringWo
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.motion_parameters import motion_parameters
 from warpbots.solvers.moving_frames import MovingFrames
+from warpbots.solvers.overlapping_bodies import warn_of_overlap
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
     check_ignored_laws,
@@ -113,6 +115,7 @@ def build(
             refuse_lost(body, cut.volume.sum(), "cells", "use a smaller MassSpring(spacing=...)")
     if not contact_stiffness:
         warn_of_sunken(scene, lattice.body, lattice.position, spacing)
+    overlap = warn_of_overlap(scene, lattice.cells.body, lattice.cells.position, lattice.cells.volume, spacing)
     _refuse_pieces(scene, lattice)
     _warn_poissons_ratio(scene)
     refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))
@@ -129,13 +132,14 @@ def build(
     obstacles = _obstacles(scene, spacing, device)
     frames = MovingFrames(scene, worlds, device, obstacles)
     radius = radii(lattice) if collision else np.zeros(1)
-    if collision:
+    if collision and not overlap:
         warn_close(scene, lattice, radius)
-    else:
+    if not (collision or overlap):
         warn_of_falls(scene)
     area = lattice.volume ** (1.0 - 1.0 / scene.dim)
     if contact_stiffness:
         warn_of_weak_surfaces(scene, lattice, area, contact_stiffness)
+    warn_of_fast_impacts(scene, spacing, contact_stiffness, collision)
 
     def constant(values: np.ndarray | list, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)

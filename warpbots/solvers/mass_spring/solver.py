@@ -59,7 +59,7 @@ class MassSpring:
         collision: Stiffness of contact between two masses, of one body or of two, relative to the mean stiffness of
             their springs [1]. Contact begins at 0.9 of the distance between a mass and its nearest neighbour at rest. A
             value of 1 is enough for slow contact, and 4 for an impact at a tenth of the speed of sound. With 0, masses
-            pass through one another.
+            pass through one another. This contact has no friction.
         seed: Seed of a random lattice.
 
     Raises:

@@ -16,6 +16,7 @@ from warpbots.scene import (
     Motor,
     Oscillation,
     PneumaticCell,
+    Points,
     Scene,
     SceneError,
     VelocityDrive,
@@ -37,6 +38,7 @@ from warpbots.solvers.mpm.moving_solids import moving_solids
 from warpbots.solvers.mpm.particles import ParticleConstants, Particles, fill
 from warpbots.solvers.mpm.stable_time_step import largest_step
 from warpbots.solvers.mpm.workspace import MPMWorkspace
+from warpbots.solvers.overlapping_bodies import warn_of_overlap
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import (
     refuse_actuators,
@@ -49,6 +51,7 @@ from warpbots.solvers.scene_support import (
     warn_of_sunken,
 )
 from warpbots.solvers.thin_bodies import warn_of_thin_bodies
+from warpbots.user_warning import warn_user
 
 __all__ = ["build"]
 
@@ -80,7 +83,9 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         own = particles.volume[particles.body == i].sum()
         refuse_lost(body, own, "particles", "use a smaller MPM(dx=...)")
     warn_of_thin_bodies(scene, dx, _loses_bending, "MPM(dx=...)", 1.0)
+    _warn_of_few_particles(scene, particles, dx)
     warn_of_sunken(scene, particles.body, particles.position, dx)
+    warn_of_overlap(scene, particles.body, particles.position, particles.volume, dx / per_axis)
     grid = BackgroundGrid.around(*domain_of(scene, particles), dx)
     moving = moving_solids(scene, grid, device)
     per_node = 100.0 + 20.0 * len(scene.constraints) + 60.0 * len(moving)
@@ -169,6 +174,20 @@ def _loses_bending(across: float) -> str | None:
     if across > _BENDS:
         return None
     return "its bending is lost in a cell of the grid: half of its stiffness is left with 0.5 cells, and none with 0.25"
+
+
+def _warn_of_few_particles(scene: Scene, particles: Particles, dx: float) -> None:
+    """Warn of a body with fewer than two particles along each axis, which is smaller than a cell and has no shape."""
+    count = np.bincount(particles.body, minlength=len(scene.bodies))
+    for body, n in zip(scene.bodies, count, strict=True):
+        if n < 2**scene.dim and not isinstance(body.shape, Points):
+            size = float(np.ptp(body.shape.bounds, axis=0).min())
+            warn_user(
+                f"SoftBody {body.name!r} is {n} particle{'s' if n > 1 else ''}, because it is {size:.2g} m thick and "
+                f"cells have {dx:.2g} m: it moves like the grid around it and keeps no shape of its own; use "
+                f"MPM(dx=...) of at most {size / 2.0:.2g} m"
+            )
+            return
 
 
 def _refuse_what_is_unknown(scene: Scene) -> None:

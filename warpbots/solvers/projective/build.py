@@ -13,6 +13,7 @@ from warpbots.scene import Motor, Scene, SceneError, Shape, parts_of
 from warpbots.solvers.articulated.missing_laws import missing_law
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.device_arrays import tiled, tiled_parameters
+from warpbots.solvers.hidden_friction import hidden_friction
 from warpbots.solvers.law_constants import most_constants
 from warpbots.solvers.law_groups import LawGroup, law_groups
 from warpbots.solvers.loads import load_forces
@@ -109,7 +110,7 @@ def build(
     skeleton = skeleton_of(scene, mesh, components, worlds, device)
     edges = obstacle_edges_of(scene, components.sizes[0]) if collisions else ObstacleEdges.none()
     laws_of_pairs(scene, surfaces.bones)
-    _warn_of_missing_laws(scene, mesh, surfaces)
+    _warn_of_laws(scene, mesh, surfaces)
     refuse_overlap(posed, mesh, surfaces, components)
     refuse_swallowed(posed, surfaces, cell_size)
     if collisions:
@@ -224,12 +225,13 @@ def _topology(
     return MeshTopology(scene.rigid, mesh, surfaces, edges, *held, *where, sizes, device)
 
 
-def _warn_of_missing_laws(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
-    """Warn of an obstacle or body that `Scene.contacts` leaves out, or of a body that falls through an obstacle."""
+def _warn_of_laws(scene: Scene, mesh: Mesh, surfaces: BoneSurfaces) -> None:
+    """Warn of a pair that `Scene.contacts` leaves out, a body that falls through an obstacle, or hidden friction."""
     moving = surfaces.bones[~immovable(scene)[surfaces.bones]]
     warning = unnamed_obstacles(scene, moving) or friction_alone(scene, moving)
     if warning is None and scene.contacts is not None and not (mesh.bone >= 0).any():
         warning = missing_law(scene, scene.soft)
+    warning = warning or hidden_friction(scene)
     if warning is not None:
         warn_user(warning)
 
@@ -327,9 +329,9 @@ def _turns(topology: MeshTopology) -> bool:
 
 def _is_factored(scene: Scene, topology: MeshTopology, splitting: bool) -> bool:
     """Whether the adaptive linear solver of a scene may factor second derivatives."""
-    sizes = topology.sizes
+    sizes, unsymmetric = topology.sizes, not topology.components.symmetric.any() and not scene.rigid
     if (
-        not is_symmetric(scene)
+        not (is_symmetric(scene) or unsymmetric)
         or _turns(topology)
         or splitting
         or topology.device.is_cuda

@@ -17,6 +17,9 @@ _LONG_MEMORY = 40
 _EMPTY = 0.05
 """Fraction of its rest volume below which a chamber counts as collapsed."""
 
+_SHRUNK = 0.9
+"""Fraction of its rest volume below which a pneumatic cell counts as shrunk."""
+
 
 def diagnosis(
     model: ProjectiveModel,
@@ -62,7 +65,8 @@ def diagnosis(
         )
     if emptied := _emptied(model, w, position, dt):
         return emptied
-    inverted = _inverted(model, position.astype(float) + _displacement(model, dt, w))
+    end = position.astype(float) + _displacement(model, dt, w)
+    inverted = _inverted(model, end)
     enough = float(progress.enough.numpy()[u])
     converged = size <= enough
     if lost := _lost(model, w, position, converged and not inverted):
@@ -87,7 +91,7 @@ def diagnosis(
         if memory >= _LONG_MEMORY
         else f"a longer memory of the acceleration (memory={_LONG_MEMORY}, now {memory}) or "
     )
-    among = f", with {inverted}" if inverted else ""
+    among = (f", with {inverted}" if inverted else "") + _shrunk(model, end)
     return (
         f"the step did not converge in world {w}: after {iterations} iterations the estimated error of a node is "
         f"{size:.3g} m (tolerance {enough:.3g} m){among}; {shorter}, a larger tolerance or weaker actuators; "
@@ -177,6 +181,28 @@ def _emptied(model: ProjectiveModel, w: int, position: np.ndarray, dt: float) ->
                 f"which keeps them apart, or less suction"
             )
     return ""
+
+
+def _shrunk(model: ProjectiveModel, x: np.ndarray) -> str:
+    """Words about the pneumatic cell that has lost the largest part of its volume, with nodes at `x` [m].
+
+    Strong cells that are to shrink may have no equilibrium; see `PneumaticCell`. The stiffest of the actuators that
+    drive the cell is named. The result is empty if no cell has lost a tenth.
+    """
+    mesh = model.mesh
+    if not len(mesh.pneumatic):
+        return ""
+    with np.errstate(all="ignore"):  # positions of a failed step may overflow
+        rest, end = (mesh.solid.volumes(nodes, mesh.pneumatic) for nodes in (mesh.position, x))
+    left = (end / rest).min(axis=1)
+    least = int(np.lexsort((-mesh.cell_stiffness, left))[0])
+    if not left[least] < _SHRUNK:
+        return ""
+    return (
+        f"; a cell of PneumaticCell {model.scene.actuators[mesh.cell_channel[least]].name!r} is left with "
+        f"{max(left[least], 0.0):.2g} of its volume at rest, and strong cells that shrink may have no equilibrium: "
+        f"keep its signal at or above 0, or give it a smaller stiffness or max_expansion"
+    )
 
 
 def _inverted(model: ProjectiveModel, x: np.ndarray) -> str:

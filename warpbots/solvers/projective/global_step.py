@@ -28,7 +28,7 @@ class GlobalStep:
             x: Nodes at the start of the step [m], shape (worlds * n_nodes,).
         """
         self._model, self._factor, self._rotation, self._x = model, matrix.factor, matrix.rotation, x
-        self._guides, self._normals = matrix.guides, matrix.normals
+        self._guides, self._normals, self.iteration = matrix.guides, matrix.normals, matrix.iteration
         self.gas = Gas(model, self._held)
         self._workspace, self._sizes, self._device = model.workspace, model.topology.sizes, model.device
         self._bodies = model.worlds, matrix.rotation.count

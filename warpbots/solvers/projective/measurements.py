@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import warp as wp
 
@@ -37,6 +37,20 @@ _BONES = {n: n for n in ("position", "rotation", "velocity", "angular_velocity",
     "torque": "torque",
 }
 """Fields of bones, and their names in the readings of articulated bodies."""
+
+
+class _ReadingOfAStep:
+    """Stands for a reading that needs a `contact_interval`, where the solver has none: access says so."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Never:
+        raise AttributeError(
+            f"{owner.__name__} has no {self._name!r}: it is an unknown of a step under ProjectiveDynamics; give "
+            f"ProjectiveDynamics a contact_interval, the length of the step to measure [s], or use Simulation.report, "
+            f"for the forces of the last step"
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -149,6 +163,11 @@ class SkeletalSupportReadings(SupportReadings[Array], SkeletalReadings[Array]):
     def mapped(self, make: Callable[[Array], Other]) -> "SkeletalSupportReadings[Other]":
         """A copy with `make` applied to each field."""
         return SkeletalSupportReadings(*map(make, self.fields()))
+
+
+for _kind, _steps in ((ProjectiveReadings, SupportReadings), (SkeletalReadings, SkeletalSupportReadings)):
+    for _name in _steps.__annotations__:  # not in the bodies of the classes, where they would be defaults of fields
+        setattr(_kind, _name, _ReadingOfAStep(_name))
 
 
 def readings(model: ProjectiveModel, supports: bool, requires_grad: bool = False) -> ProjectiveReadings[wp.array]:

@@ -9,7 +9,10 @@ from warpbots.scene import Obstacle, RigidBody, SoftBody
 from warpbots.solvers.projective.iterate.anderson_arrays import Iteration, IterationState
 from warpbots.solvers.projective.model import ProjectiveModel
 
-__all__ = ["StepReport", "bodies_of", "report_of", "where_embedded", "where_lost"]
+__all__ = ["KEPT", "StepReport", "bodies_of", "keep_report", "report_of", "where_embedded", "where_lost"]
+
+KEPT = 2
+"""Value of `ProjectiveWorkspace.stepped` while the report of the last step is kept, though an adjoint has run since."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +62,8 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         RuntimeError: No step of this length has run, or an adjoint has run since.
     """
     workspace, topology, clock = model.workspace, model.topology, model.workspace.shorter.clock
+    if workspace.stepped.numpy()[0] == KEPT and dt in workspace.reports:
+        return workspace.reports[dt]
     iterations, level = clock.iterations.numpy().copy(), clock.level.numpy()
     if workspace.stepped.numpy()[0] != 1 or not model.matrices.has(dt):
         raise RuntimeError(
@@ -85,6 +90,14 @@ def report_of(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport
         bone_force=bones @ force[:, nodes : nodes + topology.sizes.vertices],
         obstacle_force=on_obstacles,
     )
+
+
+def keep_report(model: ProjectiveModel, dt: float, tolerance: float) -> StepReport:
+    """`report_of` the last step, which it will give while `ProjectiveWorkspace.stepped` is `KEPT`."""
+    report = report_of(model, dt, tolerance)
+    model.workspace.reports.clear()
+    model.workspace.reports[dt] = report
+    return report
 
 
 def _worst(model: ProjectiveModel, progress: IterationState, w: int) -> float:

@@ -11,7 +11,8 @@ from warpbots.scene import Scene
 from warpbots.solvers.projective.elements import nodes
 from warpbots.solvers.projective.elements.element import Point
 from warpbots.solvers.projective.global_step import GlobalStep
-from warpbots.solvers.projective.iterate import coupled_cholesky
+from warpbots.solvers.projective.iterate import coupled_cholesky, unsymmetric
+from warpbots.solvers.projective.iterate.anderson import begin
 from warpbots.solvers.projective.iterate.minres import minres
 from warpbots.solvers.projective.model import ProjectiveModel
 
@@ -39,7 +40,7 @@ class SecondDerivative:
         """
         self._model, self._global_step, self._point = model, global_step, point
         self._factor = None if self.iterative else model.workspace.coupled
-        self._islands = model.matrices.islands
+        self._islands, self._iteration = model.matrices.islands, global_step.iteration
 
     def evaluate(self) -> None:
         """Evaluate the blocks of H, which `residual` reads."""
@@ -115,6 +116,33 @@ class SecondDerivative:
         else:
             iterate(min(self._factor.patience, limit))
             self._rest(where, lambda rest: factor(rest, lambda: None))
+
+    def solve_unsymmetric(self, iterate: Callable[[Callable, int], None], limit: int) -> None:
+        """Solve H a = g with an unsymmetric H by an iteration, which begins with A and may go on with a factor.
+
+        Args:
+            iterate: Function of a preconditioner and a limit that iterates where `begin` has begun.
+            limit: Number of iterations after which an island has failed.
+        """
+        model, factor, it = self._model, self._factor, self._iteration
+        listed, islands, device = model.workspace.contact.contacts.listed, self._islands, model.device
+        launch(unsymmetric.untouched_kernel, model.worlds, [listed], [factor], device)
+        begin(it, factor.factored)
+        iterate(self.precondition, min(factor.patience, limit))
+        launch(unsymmetric.set_aside_kernel, it.units, [islands, it.progress], [factor], device)
+
+        def iterate_again() -> None:
+            begin(it, model.workspace.everywhere)
+            launch(unsymmetric.begin_again_kernel, model.worlds, [islands], [factor, it.progress], device)
+            launch(unsymmetric.clear_kernel, (model.worlds, it.count), [islands, factor], [it.history.z], device)
+            column, part = model.workspace.column, model.workspace.symmetric_part
+            dim, inputs = (model.worlds, model.topology.pairs), [model.topology.mirror, column]
+            launch(unsymmetric.symmetrise_kernel, dim, inputs, [part], device)
+            mass, h = model.nodes.mass, self._point.h
+            coupled_cholesky.factorise(factor, mass, h, part, factor.factored, device, definite=False)
+            iterate(self._precondition_coupled, limit)
+
+        if_then(factor.any, iterate_again)
 
     def _rest(self, where: wp.array, solve: Callable[[wp.array], None]) -> None:
         """Call `solve` with the islands of `where` that MINRES has left unsolved, if there are any."""

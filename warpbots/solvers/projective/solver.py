@@ -70,10 +70,11 @@ class ProjectiveDynamics:
     has a compliance of up to a hundredth of the compliance of a node, or of a rigid body by its inertia; the weight of
     a body compresses a contact by at most a thousandth of an edge. A scene needs no soft body.
 
-    Coulomb's law holds to 1e-7 of the coefficient in single precision and 1e-10 in double, so that nothing creeps below
-    the angle of friction. On a slope at exactly the angle of friction a moving body does not stop, and keeps the
-    velocity that sudden loads give it: a block of 1 MPa to which gravity is applied suddenly is compressed, oscillates
-    and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
+    Coulomb's law holds to 1e-7 of the coefficient in single precision and 1e-10 in double, so that no node creeps on an
+    obstacle below the angle of friction. Contacts with a compliance creep: a rigid cube of 3 cm on a slope of 20
+    degrees at 3 micrometres per second in steps of 5 ms. On a slope at exactly the angle of friction a moving body does
+    not stop, and keeps the velocity that sudden loads give it: a block of 1 MPa to which gravity is applied suddenly is
+    compressed, oscillates and slides on at 2 to 4 mm/s; a coefficient larger by 0.001 stops it within half a second.
 
     Obstacles and constraints may move as prescribed; Coulomb's law then acts on the displacement of a step relative to
     the surface, in its pose at the end of the step. A constraint that moves must not share nodes with another
@@ -134,9 +135,10 @@ class ProjectiveDynamics:
             ``"adaptive"`` take Newton steps earlier, and at least one in every step, so that bending needs a few global
             steps instead of some dozens. A factor takes 48 bytes (96 in double precision) for each entry of every
             world: 0.6 MB for 425 nodes of hexahedra, 11 MB for 2,673. Where the second derivative is not positive
-            definite, as in buckling, all solves are iterative. Bones and a fluid, whose systems are not symmetric, have
-            no factor: ``"direct"`` is refused, and ``"adaptive"`` is ``"iterative"`` there, with `splitting`, on a GPU,
-            for more than 20,000 nodes, and where all worlds would need more than 0.5 GB.
+            definite, as in buckling, all solves are iterative. Systems with bones or a fluid are not symmetric, and
+            ``"direct"`` is refused there. In a fluid ``"adaptive"`` factors the symmetric part for adjoints without
+            contact that the iteration has not solved. It is ``"iterative"`` with bones, with `splitting`, on a GPU, for
+            more than 20,000 nodes, and where all worlds would need more than 0.5 GB.
         contact_interval: Length of the step whose forces on obstacles, constraints and rigid bodies `sense` measures
             (`SupportReadings`) [s]; the length of the simulation's step gives the forces of its next step. Each
             measurement then costs as much as a step. None for no such readings.

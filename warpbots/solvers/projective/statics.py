@@ -7,6 +7,8 @@ import numpy as np
 import warp as wp
 
 from warpbots.solvers.projective.model import ProjectiveModel
+from warpbots.solvers.projective.report import KEPT, keep_report
+from warpbots.solvers.projective.stability import warn_of_instability
 from warpbots.solvers.projective.states import ProjectiveState
 
 __all__ = ["Equilibrium", "equilibrium"]
@@ -44,16 +46,24 @@ def equilibrium(
     A step from rest minimises E(x) + 1/(2 dt^2) |x - x_last|_M^2, with the energy E of matter, loads and actuators, and
     with Coulomb's law at contacts. Each step divides the distance from the equilibrium by 1 + (omega dt)^2, with the
     angular frequency omega of the slowest motion. The sequence ends when no node moves further than `tolerance`.
-    Contacts are included; if friction allows several equilibria, the result is the one that bodies reach from
-    `state`. A long step of a simulation that starts at this equilibrium has the derivatives of the equilibrium.
-    Prescribed motions go on in each step, for `dt`.
+    An instability that grows as exp(s t) multiplies this distance by 1 / (1 - (s dt)^2): for s dt above the square root
+    of 2 the sequence converges to the unstable equilibrium, too; for a smaller dt it departs from it. At the end, the
+    adjoint of the last step shows whether a motion grows, and a warning names its body and the time 1 / s, without
+    damping. Where one seems to grow, a step of at most half this time decides. Not found are motions that grow by less
+    than 5 % in a step; motions with s^2 below the rounding of stiffness, 1e-7 k / m in single precision, with the
+    stiffness k and the mass m of a node; and motions that oscillate as they grow, which friction and fluids can cause.
+
+    Contacts are included; if friction allows several equilibria, the result is the one that bodies reach from `state`.
+    A long step of a simulation that starts at this equilibrium has the derivatives of the equilibrium. Prescribed
+    motions go on in each step, for `dt`.
 
     Args:
         solver: The `ProjectiveDynamics` with the tolerance of a step.
         model: The model.
         control: Control signals in [-1, 1], shape (worlds, channels) or (channels,); None for no control.
         state: The state at the start; None for bodies at rest. Velocities in the state are ignored.
-        dt: Length of a step [s]. A body that only contact and friction hold may need shorter steps.
+        dt: Length of a step [s]. A body that only contact and friction hold may need shorter steps, and so does one
+            that may buckle or tip over.
         steps: Number of steps after which to give up.
         tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of `solver`.
 
@@ -70,8 +80,10 @@ def equilibrium(
     little[~_unseen(model)] = np.inf
     if not tolerance > 0.0:
         raise ValueError(f"equilibrium: tolerance must be positive [mean edges], got {tolerance:g}")
-    state = solver.state(model) if state is None else state.mapped(wp.clone)
-    after = solver.state(model)
+    start, state, after = state, solver.state(model, requires_grad=True), solver.state(model, requires_grad=True)
+    if start is not None:
+        for given, array in zip(start.fields(), state.fields(), strict=True):
+            wp.copy(array, given)
     signals = wp.array(_signals(model, control), dtype=model.scalar, device=model.device)
     for count in range(1, steps + 1):
         _stop(state)
@@ -86,10 +98,13 @@ def equilibrium(
         turned = np.abs(reached["q"] - before["q"]) if model.skeleton else np.zeros((model.worlds, 0))
         state, after = after, state
         if (moved <= small).all() and (turned <= little).all():
-            residual = solver.report(model, dt).residual
-            _stop(state)
+            report = keep_report(model, dt, solver.tolerance_of(dt))
+            found = state.mapped(lambda a: wp.clone(a, requires_grad=False))
+            _stop(found)
+            warn_of_instability(solver, model, after, signals, state, dt)
+            model.workspace.stepped.fill_(KEPT)
             seen = np.append(moved, turned * np.isfinite(little), axis=1)
-            return Equilibrium(state, residual, seen.max(axis=1), count)
+            return Equilibrium(found, report.residual, seen.max(axis=1), count)
     if (turned > little).any():
         k = int((turned / little).max(axis=0).argmax())
         joint = next(n for n, at in model.skeleton.robot.coordinates.items() if at.start <= k < at.stop)

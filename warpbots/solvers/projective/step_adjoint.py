@@ -5,6 +5,8 @@ With the residual b(u, theta) = 0 at the end of the step, the gradient g with re
     theta* += (db/dtheta)^T H^-1 g.
 """
 
+from collections.abc import Callable
+
 import warp as wp
 
 from warpbots.numerics import clear_gradients, launch, launch_lanes, launch_own_adjoint, while_loop
@@ -117,8 +119,9 @@ def solve_adjoint(
     """Solve H a = u*: by MINRES if H is symmetric, otherwise by the iteration of the step.
 
     For this linear problem the iteration of the step is linear, too. H is symmetric if there is no contact, no fluid
-    and no bone. The residual at nodes that are bound to bones stays in `Workspace.residual`. Gradients of `wrenches`
-    prescribe the adjoint displacements of held nodes; their product with H is part of the right-hand side.
+    and no bone; without contact and bones, a factor of the symmetric part of H may replace A (`unsymmetric`). The
+    residual at nodes that are bound to bones stays in `Workspace.residual`. Gradients of `wrenches` prescribe the
+    adjoint displacements of held nodes; their product with H is part of the right-hand side.
     """
     workspace, it = model.workspace, matrix.iteration
     a, f = it.history.z, it.history.f
@@ -135,32 +138,36 @@ def solve_adjoint(
         second.residual(active, workspace.seed, a, workspace.residual)
         contact.pull(active, point.u, a)
 
+    def iterate_with(precondition: Callable, limit: int) -> None:
+        def move(where: wp.array) -> None:
+            precondition(where, workspace.residual, f)
+            skeleton.correct(where, f, transposed=True)
+            global_step.guide(f)
+
+        def iterate() -> None:
+            active = it.progress.running
+            evaluate(active)
+            move(active)
+            launch_lanes(hold_kernel, it.units, LANES, inputs, [it.progress], model.device)
+            contact.solve_adjoint_forces(active, a, f)
+            contact.follow_adjoint(point.u, f, move)
+            accelerate(it, criterion(tolerance, limit))
+
+        inputs = [it.count, model.topology.sizes.nodes, it.islands, it.history]
+        while_loop(it.progress.any, iterate)
+
     if second.symmetric:
         inputs = [it.islands, *(wp.float64(a) for a in (0.0, tolerance, tolerance)), it.progress]
         launch(forcing_kernel, it.units, inputs, [workspace.forcing], model.device)
         second.solve(it.islands.symmetric, workspace.seed, a, workspace.forcing, limit, evaluated=True)
         begin(it, workspace.everywhere)
         hand_over(workspace.krylov, it.islands, it.progress)
-    else:
+        iterate_with(second.precondition, limit)
+    elif second.iterative:
         begin(it, workspace.everywhere)
-
-    def move(where: wp.array) -> None:
-        second.precondition(where, workspace.residual, f)
-        skeleton.correct(where, f, transposed=True)
-        global_step.guide(f)
-
-    inputs = [it.count, model.topology.sizes.nodes, it.islands, it.history]
-
-    def iterate() -> None:
-        active = it.progress.running
-        evaluate(active)
-        move(active)
-        launch_lanes(hold_kernel, it.units, LANES, inputs, [it.progress], model.device)
-        contact.solve_adjoint_forces(active, a, f)
-        contact.follow_adjoint(point.u, f, move)
-        accelerate(it, criterion(tolerance, limit))
-
-    while_loop(it.progress.any, iterate)
+        iterate_with(second.precondition, limit)
+    else:
+        second.solve_unsymmetric(iterate_with, limit)
     if model.skeleton is not None:
         evaluate(workspace.everywhere)
     if wrenches is not None:

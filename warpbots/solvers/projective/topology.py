@@ -293,6 +293,11 @@ class MeshTopology:
         return self._array(self.pattern.indices, int)
 
     @functools.cached_property
+    def mirror(self) -> wp.array:
+        """For each pair of nodes, the pair of the same nodes in the other order, shape (pairs,)."""
+        return self._array(self.pattern.T.tocsr().sorted_indices().data.astype(int) - 1, int)
+
+    @functools.cached_property
     def corner_pairs(self) -> tuple[wp.array, wp.array]:
         """Pairs of corners, grouped by pairs of nodes: start of each group, shape (pairs + 1,); corner pairs, (n,)."""
         row, column = self.node_pairs

@@ -236,6 +236,11 @@ class ProjectiveWorkspace:
         return coupled_arrays(topology.elimination, topology.guided, components, sizes.worlds, topology.device)
 
     @functools.cached_property
+    def symmetric_part(self) -> wp.array:
+        """The symmetric part of the stiffness K, three columns for each pair of nodes [N/m]."""
+        return wp.zeros_like(self.column)
+
+    @functools.cached_property
     def scaling(self) -> wp.array:
         """Factor that scales the matrix of the global step for the parameters of a world [1], shape (worlds,)."""
         return self._zeros(1, real)
@@ -264,8 +269,13 @@ class ProjectiveWorkspace:
 
     @functools.cached_property
     def stepped(self) -> wp.array:
-        """1 if the last use of these arrays was a step, 0 if it was an adjoint, shape (1,)."""
+        """1 if the last use of these arrays was a step, 0 if it was an adjoint, `report.KEPT`, shape (1,)."""
         return wp.zeros(1, dtype=int, device=self.topology.device)
+
+    @functools.cached_property
+    def reports(self) -> dict[float, object]:
+        """The report that is kept (`report.keep_report`) by the length of its step [s]."""
+        return {}
 
     @functools.cached_property
     def block(self) -> wp.array:

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 import numpy as np
 from pxr import Usd
 
+from warpbots.scene.color import in_range, within_range
 from warpbots.scene.palette import RIGID, SOFT
 from warpbots.usd.stage.applied_schemas import MOTION_API
 from warpbots.usd.stage.attributes import authored, create, get, put, same, schemas
 from warpbots.usd.stage.exact_fields import EXACT
+from warpbots.usd.stage.inventory import Note
 from warpbots.usd.stage.schema import rows
 from warpbots.usd.stage.units import START, StageUnits
 
@@ -24,13 +26,16 @@ _PALETTE = "warpbots:palette"
 """Key of the custom data of a colour that the body does not own."""
 
 
-def read_color(prims: Iterable[Usd.Prim], sets: str, frame: StageUnits) -> _Color | None:
+def read_color(prims: Iterable[Usd.Prim], sets: str, frame: StageUnits, note: Note) -> _Color | None:
     """The own colour of a body, from the first of `prims` that has one colour; None if it has no colour of its own.
+
+    USD allows colours brighter than a screen; they are read as colours of the same hue in [0, 1].
 
     Args:
         prims: The prim of the body and its shapes.
         sets: Name of the row of the schema, "SoftBody.color" or "RigidBody.color".
         frame: Units and axes of the stage.
+        note: Called with a prim and a sentence if its colour is not in [0, 1].
     """
     name = rows(sets)[0].name
     for prim in prims:
@@ -39,7 +44,12 @@ def read_color(prims: Iterable[Usd.Prim], sets: str, frame: StageUnits) -> _Colo
             return tuple(exact) or None
         if authored(prim, name) and len(prim.GetAttribute(name).Get(START)) == 1:
             color = get(prim, sets, frame)
-            return None if prim.GetAttribute(name).GetCustomDataByKey(_PALETTE) and _in_palette(color) else color
+            if prim.GetAttribute(name).GetCustomDataByKey(_PALETTE) and _in_palette(color):
+                return None
+            shown = within_range(color)
+            if not in_range(color):
+                note(prim, f"{name} {color} is not in [0, 1] and is read as {_rounded(shown)}, of the same hue")
+            return shown
     return None
 
 
@@ -61,6 +71,10 @@ def shows_color(prim: Usd.Prim, sets: str, shown: _Color, frame: StageUnits) -> 
     if not authored(prim, name) or len(prim.GetAttribute(name).Get(START)) != 1:
         return True
     return same(get(prim, sets, frame), shown)
+
+
+def _rounded(color: _Color) -> _Color:
+    return tuple(round(value, 3) for value in color)
 
 
 def _in_palette(color: _Color) -> bool:

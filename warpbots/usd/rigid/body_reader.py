@@ -77,7 +77,7 @@ def read_body_prim(prim: Usd.Prim, name: str, frame: StageUnits, note: Note) -> 
             density=weight.density, inertia=exact_inertia(prim, weight.inertia),
             points=_cloud(prim) if own else 0,
             surface=get(prim, "RigidBody.surface", frame) if own else None,
-            color=read_color((prim, *(p for p, _ in parts[:1])), "RigidBody.color", frame),
+            color=read_color((prim, *(p for p, _ in parts[:1])), "RigidBody.color", frame, note),
             friction=_friction(prim, parts, frame),
         )  # fmt: skip
     except SceneError as error:

@@ -116,7 +116,7 @@ def read_soft_prim(
         regions={region: read_shape(prim, frame) for region, prim in regions.items()},
         region_materials=others,
         velocity=read_velocity(body, frame, note),
-        color=_color(body, frame),
+        color=_color(body, frame, note),
         friction=friction,
     )
     return SoftPrim(found, rubbing)
@@ -186,7 +186,7 @@ def write_body(
         put(prim, "SoftBody.velocity", body.velocity, frame)
     if fresh or not same(read_friction(prim, geometry_of(prim)[0], frame, _unheard)[0], body.friction):
         put(prim, "SoftBody.friction", body.friction, frame)
-    if fresh or not same(_color(prim, frame), body.color):
+    if fresh or not same(_color(prim, frame, _unheard), body.color):
         write_color(prim, _COLOR, body.color, color, frame)
     if fresh or not _made_of(prim, body, frame):
         forget_mass(prim)
@@ -217,9 +217,9 @@ def _made_of(prim: Usd.Prim, body: SoftBody, frame: StageUnits) -> bool:
         return False
 
 
-def _color(body: Usd.Prim, frame: StageUnits) -> tuple[float, float, float] | None:
+def _color(body: Usd.Prim, frame: StageUnits, note: Note) -> tuple[float, float, float] | None:
     """The colour of the body or of its first shape; None if the file gives several colours or none."""
-    return read_color((body, *geometry_of(body)[:1]), _COLOR, frame)
+    return read_color((body, *geometry_of(body)[:1]), _COLOR, frame, note)
 
 
 def _regions(body: Usd.Prim) -> list[Usd.Prim]:

@@ -12,8 +12,8 @@ from warpbots.numerics import launch_all, real, real_numpy, warp_device
 from warpbots.scene import JOINTS, Joint, RigidBody, Scene, SceneError, Servo, SoftBody, Torque
 from warpbots.solvers.articulated import Articulated
 from warpbots.solvers.articulated.build import build as build_articulated
-from warpbots.solvers.articulated.inertia import Moments
-from warpbots.solvers.articulated.joint_limits import warn_beyond_limits
+from warpbots.solvers.articulated.doubtful_joints import warn_of_joints
+from warpbots.solvers.articulated.inertia import Moments, warn_of_overlaps
 from warpbots.solvers.articulated.measurements import readings
 from warpbots.solvers.articulated.model import ArticulatedModel
 from warpbots.solvers.articulated.robot import joint_of
@@ -131,7 +131,8 @@ def refuse_unbound(scene: Scene, mesh: object) -> None:
     """
     if scene.rigid:
         _warn_of_laws(scene)
-        warn_beyond_limits(scene)
+        warn_of_joints(scene)
+        warn_of_overlaps(scene)
         _refuse_barely_bound(scene, mesh.position, mesh.bone)
         _refuse_wet(scene, mesh.bone)
 

@@ -59,8 +59,12 @@ def matrix_of(coupling: JointCoupling, w: int, j: int):
 
 
 @wp.func
-def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scalar, closed: int):
-    """Force l of `coulomb_law.law` with w = c, without differences of large numbers, and its derivative dl/dq."""
+def on_skin(q: vec3, n: vec3, c: scalar, w: scalar, condition: int, mu: scalar, extra: scalar, closed: int):
+    """Force l of `coulomb_law.law` with w = c, without differences of large numbers, and its derivative dl/dq.
+
+    With static friction the law depends on w: a contact slides if its displacement exceeds mu c N + extra w N. So the
+    larger w of the sweeps decides, else a body would slide here that sticks there and in the adjoint.
+    """
     one = wp.identity(n=3, dtype=scalar)
     across = q - wp.dot(q, n) * n
     depth = -wp.dot(q, n)
@@ -75,7 +79,7 @@ def on_skin(q: vec3, n: vec3, c: scalar, condition: int, mu: scalar, extra: scal
         slope = -wp.outer(n, n)
     elif depth > scalar(0.0):
         rough = condition == _FRICTION and mu + extra > scalar(0.0)
-        if rough and slides <= (mu + extra) * depth:
+        if rough and slides <= (mu + extra * w / c) * depth:
             l = -q
             slope = -one
         elif rough:
@@ -265,7 +269,7 @@ def respond(
             coupling.slope[k] = _mat(B @ K)
         else:
             l, slope = on_skin(
-                q, vec3(contacts.normal[k]), scalar(contacts.skin[k]), contacts.condition[k],
+                q, vec3(contacts.normal[k]), scalar(contacts.skin[k]), scalar(contacts.own[k]), contacts.condition[k],
                 scalar(contacts.friction[k]), scalar(contacts.extra[k]), contacts.closed[k],
             )  # fmt: skip
             change = _vec(l) - lam

@@ -6,7 +6,8 @@ not last: at the next point of the iteration the contact sticks, then slides aga
 iteration would alternate without end, or the solve for the forces of a single point would. A contact that has changed
 many times (`contact_arrays.holding`) therefore has the sliding coefficient for the rest of the step. It obeys Coulomb's
 law with either coefficient: it slides with the sliding one, or sticks with no more than that. The adjoint reads the
-number of changes from the end of the step, and so differentiates the law that held there.
+number of changes from the end of the step, and so differentiates the law that held there. Therefore the iteration does
+not end at a point at which a contact alternates, or gets the sliding coefficient.
 """
 
 import warp as wp
@@ -25,7 +26,7 @@ from warpbots.solvers.projective.contact.free_rotation import RotationArrays
 from warpbots.solvers.projective.elements.element import at
 from warpbots.solvers.projective.elements.free_normals import NormalArrays
 from warpbots.solvers.projective.islands import Islands, island_of
-from warpbots.solvers.projective.iterate.anderson import restart
+from warpbots.solvers.projective.iterate.anderson import restart_beyond
 from warpbots.solvers.projective.iterate.anderson_arrays import IterationState
 
 __all__ = ["note_changes_kernel"]
@@ -78,8 +79,9 @@ def note_changes_kernel(
     slides = int(depth > real(0.0) and wp.length(q + depth * n) > (mu + extra) * depth)
     changes = contacts_out.changes[k]
     more = int(changes % 2 != slides)
-    if wp.length(l - lam) > _HALF * extra * wp.dot(lam, n):
+    alternates = wp.length(l - lam) > _HALF * extra * wp.dot(lam, n)
+    if alternates:
         more += 2
     contacts_out.changes[k] = changes + more
-    if more > 0 and holding(extra, changes + more) == real(0.0):
-        restart(progress_out, island_of(islands, w, topology.first + c))
+    if alternates or (more > 0 and holding(extra, changes + more) == real(0.0)):
+        restart_beyond(progress_out, island_of(islands, w, topology.first + c))

@@ -129,7 +129,7 @@ def write_equations(
         beyond = own - scalar(contacts.skin[k])
         l, slope = on_skin(
             system.q[w * system.side + i] + displacement(system, w, count, i) - beyond * lam,
-            vec3(contacts.normal[k]), own, contacts.condition[k], scalar(contacts.friction[k]),
+            vec3(contacts.normal[k]), own, own, contacts.condition[k], scalar(contacts.friction[k]),
             scalar(contacts.extra[k]), contacts.closed[k],
         )  # fmt: skip
         rest = own * (l - lam)

@@ -16,7 +16,6 @@ __all__ = [
     "HitArrays",
     "PairArrays",
     "one_is_rigid",
-    "one_is_soft",
     "both_rigid",
     "clearance_of",
     "has_failed",
@@ -145,12 +144,6 @@ def one_is_rigid(pairs: PairArrays, node: wp.vec4i):
     """Whether a side of a pair of two bodies is the surface of a bone."""
     high = wp.max(pairs.body[node[0]], pairs.body[node[3]])
     return pairs.soft <= high and high < pairs.movers
-
-
-@wp.func
-def one_is_soft(pairs: PairArrays, node: wp.vec4i):
-    """Whether a side of a pair is the surface of a soft body."""
-    return wp.min(pairs.body[node[0]], pairs.body[node[3]]) < pairs.soft
 
 
 @wp.func

@@ -21,7 +21,6 @@ from warpbots.solvers.projective.contact.pair_arrays import (
     obstacle_of,
     obstacle_side,
     one_is_rigid,
-    one_is_soft,
 )
 from warpbots.solvers.projective.contact.pair_geometry import nearest, pair_geometry
 from warpbots.solvers.projective.elements.element import at
@@ -41,7 +40,7 @@ _FRICTION = wp.constant(CODES["friction"])
 _KEPT = wp.constant(real(0.25))  # distance that rigid bodies keep that touch when a step begins [clearances]
 _NEAR, _FAR = wp.constant(real(0.4)), wp.constant(real(0.6))  # where it rises to the clearance [clearances]
 _PARTING = wp.constant(real(0.1))  # time in which rigid bodies would part by the clearance [s]
-_MOST = wp.constant(real(0.4))  # that the skin between two rigid bodies yields [distances that they keep]
+_MOST = wp.constant(real(0.4))  # that the skin yields [distances that its pair keeps]
 _LEAST = wp.constant(real(0.01))  # what they part by in any step, above the tolerance [clearances]
 
 
@@ -127,12 +126,8 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, start: real, yielded:
     it, and parts slowly until then: at the clearance at once, a step of 1 ms would throw them apart at 0.3 m/s. Around
     half the clearance the distance rises steadily from a quarter to all of it. Two soft surfaces yield.
 
-    A rigid and a soft surface that are so near may also be pressed together by a load that compresses their skin. Then
-    they keep the distance at which the step began: if they approached each other by what the skin yields, they would
-    do so in every step, until they pass through each other.
-
-    Two rigid surfaces cannot do without their skin: it alone determines how their contacts share a load. Under large
-    loads it hardens instead, so that it never yields by more than a part of the distance that the pair keeps.
+    The skin alone determines how contacts share a load, so it always yields; under large loads it hardens, so that it
+    yields by less than a part of the distance that the pair keeps.
 
     Args:
         pairs: The pairs.
@@ -155,11 +150,8 @@ def to_keep(pairs: PairArrays, h: wp.float64, i: wp.vec4i, start: real, yielded:
         if start > _NEAR * clearance:
             follows[0] = (real(1.0) - _KEPT) / (_FAR - _NEAR)
             keep = _KEPT * clearance + follows[0] * (start - _NEAR * clearance)
-        if one_is_soft(pairs, i) and start + yielded > keep:
-            keep = wp.min(start + yielded, clearance)
-            follows = wp.where(keep < clearance, _vec2(real(1.0), real(1.0)), _vec2())
     most = _MOST * keep
-    if one_is_rigid(pairs, i) and not one_is_soft(pairs, i) and yielded > real(0.5) * most:
+    if yielded > real(0.5) * most:
         part = real(0.5) * most / yielded  # of the skin: it yields by most (1 - part / 2)
         keep += yielded - most * (real(1.0) - real(0.5) * part)
         follows = _vec2(follows[0] * (real(1.0) - _MOST * (real(1.0) - part)), real(1.0) - part * part)

@@ -28,7 +28,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
 from warpbots.solvers.projective.iterate.convergence import Objective, gather_kernel, judge, slope_of
 from warpbots.solvers.projective.iterate.error_estimate import Criterion, clear_estimate
 
-__all__ = ["accelerate", "begin", "mix", "restart"]
+__all__ = ["accelerate", "begin", "mix", "restart", "restart_beyond"]
 
 _ZERO = wp.constant(wp.float64(0.0))
 _DEPENDENT = wp.constant(wp.float64(1e-12))  # part of the square of a change that must be orthogonal to later changes
@@ -74,6 +74,13 @@ def restart(progress: IterationState, w: int):
     progress.fresh[w] = 1
     progress.known[w] = 0
     clear_estimate(progress, w)
+
+
+@wp.func
+def restart_beyond(progress: IterationState, w: int):
+    """Like `restart`, but the iteration does not end at this point: its correction belongs to the old problem."""
+    restart(progress, w)
+    progress.fresh[w] = 2
 
 
 @wp.kernel(enable_backward=False)

@@ -70,7 +70,7 @@ class IterationState:
     stalled: Number of points since `best` was reached.
     share: Fraction of the correction that a plain step takes.
     taken: Result for the point: `TAKEN` or another code of this module.
-    fresh: 1 until a point has been accepted since the iteration began.
+    fresh: 1 until a point has been accepted since the iteration began, or 2 if it cannot end at this point; then 0.
     known: Number of stored changes.
     slot: Slot of the last change.
     gram: Products of changes of the correction, shape (worlds * components * slots * slots,).

@@ -28,7 +28,7 @@ from warpbots.solvers.projective.iterate.anderson_arrays import (
 )
 from warpbots.solvers.projective.iterate.error_estimate import Criterion, estimate, is_rounding, note
 
-__all__ = ["Objective", "gather_kernel", "hold_kernel", "judge", "look", "slope_of"]
+__all__ = ["Objective", "gather_kernel", "hold_kernel", "judge", "look", "retire", "slope_of"]
 
 _ZERO, _TENTH, _HALF, _ONE = (wp.constant(wp.float64(c)) for c in (0.0, 0.1, 0.5, 1.0))
 _GROWTH = wp.constant(wp.float64(10.0))  # ratio of a correction to the last one above which a point is rejected
@@ -190,7 +190,8 @@ def accept_point(
 ):  # fmt: skip
     """Accept a point: the island has converged, or waits for a Newton step, or iterates on from this point."""
     note(progress, w, norm, largest[1])
-    if progress.fresh[w] == 1:
+    outdated = progress.fresh[w] == 2
+    if progress.fresh[w] > 0:
         progress.begun[w] = norm
     edge = islands.length[w]
     unit = wp.where(enough.by_edge == 1, edge, largest[2])
@@ -201,7 +202,7 @@ def accept_point(
     exhausted = stuck == 1 and is_rounding(progress, w, largest[0])
     steps = progress.newton_steps[w]
     taken = TAKEN
-    if exhausted or (progress.size[w] <= progress.enough[w] and steps >= least):
+    if not outdated and (exhausted or (progress.size[w] <= progress.enough[w] and steps >= least)):
         progress.converged[w] = 1
         progress.active[w] = 0
         taken = CONVERGED
@@ -282,6 +283,15 @@ def look(islands: Islands, progress: IterationState, w: int):
     progress.running[w] = running
     progress.found[w] = found
     progress.ended[w] = some * (1 - running) * (1 - waiting)
+
+
+@wp.func
+def retire(progress: IterationState, u: int, converged: int, iterations: int):
+    """End the iteration of an island, with the result and the number of iterations of an earlier one."""
+    wp.atomic_sub(progress.any, 0, progress.active[u])
+    progress.active[u] = 0
+    progress.converged[u] = converged
+    progress.iterations[u] = iterations
 
 
 @wp.kernel(enable_backward=False)

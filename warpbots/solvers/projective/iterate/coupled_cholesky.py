@@ -10,6 +10,9 @@ world, but the pattern of H does not: the order of elimination and the pattern o
 
 For nodes that are held to lines or planes, the directions in which they cannot move are removed from H and replaced by
 a stiffness.
+
+MINRES needs a positive definite factor. The iteration of an unsymmetric adjoint does not, so there the pivots of the
+symmetric part of H may have any sign.
 """
 
 import numpy as np
@@ -21,7 +24,18 @@ from warpbots.solvers.articulated.thread_team import WARP, sync
 from warpbots.solvers.projective.iterate.elimination import Elimination
 from warpbots.solvers.projective.iterate.krylov_arrays import KrylovArrays
 
-__all__ = ["CoupledArrays", "coupled_arrays", "factorise", "join_kernel", "leave_kernel", "part_kernel", "solve"]
+__all__ = [
+    "CoupledArrays",
+    "block_of",
+    "coupled_arrays",
+    "factorise",
+    "join_kernel",
+    "leave_kernel",
+    "part_kernel",
+    "put",
+    "set_aside",
+    "solve",
+]
 
 _mat = matrix(3)
 _sum = sum_of_lanes(NODE)
@@ -50,8 +64,11 @@ class CoupledArrays:
     inverse: D^-1 [m/N], shape (worlds * rows * 3,).
     left: Remainder of the column that is being computed [N/m], shape (worlds * rows * 3,).
     sought: Intermediate solutions in the order of elimination, shape (worlds * rows,).
-    definite: 1 for a world whose matrix is positive definite, shape (worlds,).
-    others: 1 for an active world whose matrix is not positive definite, shape (worlds,).
+    sound: 1 for a world whose matrix has a factor: it is positive definite, or no pivot is singular where any sign is
+        allowed, shape (worlds,).
+    others: 1 for an active world whose matrix has no factor, shape (worlds,).
+    factored: 1 for a world without an active contact whose unsymmetric adjoint is solved with a factor, shape
+        (worlds,).
     unsolved: 1 for an island that iterations without a factor have not solved, shape (worlds * components,).
     any: Number of islands with `unsolved` 1, shape (1,).
     solved: 1 for an island that iterations without a factor have solved, shape (worlds * components,).
@@ -74,8 +91,9 @@ class CoupledArrays:
     inverse: wp.array[NODE]
     left: wp.array[NODE]
     sought: wp.array[NODE]
-    definite: wp.array[int]
+    sound: wp.array[int]
     others: wp.array[int]
+    factored: wp.array[int]
     unsolved: wp.array[int]
     any: wp.array[int]
     solved: wp.array[int]
@@ -110,7 +128,7 @@ def coupled_arrays(
     for name, size in (("value", 3 * entries), ("pivot", 3 * rows), ("inverse", 3 * rows), ("left", 3 * rows)):
         setattr(arrays, name, wp.zeros(worlds * size, dtype=NODE, device=device))
     arrays.sought = wp.zeros(worlds * rows, dtype=NODE, device=device)
-    for name in ("definite", "others"):
+    for name in ("sound", "others", "factored"):
         setattr(arrays, name, wp.zeros(worlds, dtype=int, device=device))
     for name in ("unsolved", "solved", "spent"):
         setattr(arrays, name, wp.zeros(worlds * components, dtype=int, device=device))
@@ -120,9 +138,15 @@ def coupled_arrays(
 
 
 def factorise(
-    factor: CoupledArrays, mass: wp.array, h: float, column: wp.array, active: wp.array, device: wp.Device
+    factor: CoupledArrays,
+    mass: wp.array,
+    h: float,
+    column: wp.array,
+    active: wp.array,
+    device: wp.Device,
+    definite: bool = True,
 ) -> None:
-    """Factor H = M / h^2 + K in worlds that are active, and note where it is positive definite.
+    """Factor H = M / h^2 + K in worlds that are active, and note where there is a factor.
 
     Args:
         factor: The factor to write.
@@ -131,12 +155,13 @@ def factorise(
         column: K: three columns for each pair of nodes [N/m], shape (worlds * pairs * 3,).
         active: Worlds with a 1 are factored, shape (worlds,).
         device: Device of all arrays.
+        definite: Whether H has to be positive definite; otherwise its pivots may have any sign.
     """
-    launch_lanes(factorise_kernel, active.size, WARP, [mass, h, column, active], [factor], device)
+    launch_lanes(factorise_kernel, active.size, WARP, [mass, h, column, active, int(definite)], [factor], device)
 
 
 def solve(factor: CoupledArrays, active: wp.array, b: wp.array, x_out: wp.array, device: wp.Device) -> None:
-    """Solve H x = b in worlds that are active and whose H is positive definite; write nothing in other worlds.
+    """Solve H x = b in worlds that are active and whose H has a factor; write nothing in other worlds.
 
     Args:
         factor: The factor of H.
@@ -203,6 +228,7 @@ def factorise_kernel(
     h: real,
     column: wp.array[NODE],
     active: wp.array[int],
+    definite: int,
     # out
     factor_out: CoupledArrays,
 ):
@@ -214,7 +240,7 @@ def factorise_kernel(
     first = w * rows
     entries = w * factor_out.row.shape[0]
     pairs = w * (column.shape[0] / active.shape[0] / 3)
-    definite = int(1)
+    sound = int(1)
     for j in range(rows):
         P = projection(factor_out, j)
         for p in range(factor_out.start[j] + lane, factor_out.start[j + 1], wp.block_dim()):
@@ -235,9 +261,12 @@ def factorise_kernel(
             sync()
         D = block_of(factor_out.left, 3 * (first + j))
         inverse = wp.inverse(D)
+        det = wp.determinant(D)
         # the minors of a positive definite matrix, one of them as an entry of its inverse
-        if not (D[0, 0] > real(0.0) and wp.determinant(D) > real(0.0) and inverse[2, 2] > real(0.0)):
-            definite = 0
+        positive = D[0, 0] > real(0.0) and det > real(0.0) and inverse[2, 2] > real(0.0)
+        regular = wp.isfinite(det) and det != real(0.0)
+        if not (positive or (definite == 0 and regular)):
+            sound = 0
             break
         if lane == 0:
             put(factor_out.pivot, 3 * (first + j), D)
@@ -247,7 +276,7 @@ def factorise_kernel(
             put(factor_out.value, 3 * (entries + p), rest @ inverse)
         sync()
     if lane == 0:
-        factor_out.definite[w] = definite
+        factor_out.sound[w] = sound
 
 
 @wp.func
@@ -286,7 +315,7 @@ def solve_kernel(
 ):
     """L D L^T x = b: down the columns of L, then up."""
     w, lane = wp.tid()
-    if active[w] * factor_out.definite[w] == 0:
+    if active[w] * factor_out.sound[w] == 0:
         return
     rows = factor_out.node.shape[0]
     first = w * rows
@@ -334,9 +363,19 @@ def part_kernel(
     # out
     factor_out: CoupledArrays,
 ):
-    """Mark the active worlds whose H is not positive definite."""
+    """Mark the active worlds whose H has no factor."""
     w = wp.tid()
-    factor_out.others[w] = active[w] * (1 - factor_out.definite[w])
+    factor_out.others[w] = active[w] * (1 - factor_out.sound[w])
+
+
+@wp.func
+def set_aside(factor: CoupledArrays, u: int, sought: int, converged: int, iterations: int):
+    """Leave an island whose solution is sought to a factor unless iterations have converged; note their number."""
+    unsolved = sought * (1 - converged)
+    factor.unsolved[u] = unsolved
+    factor.solved[u] = converged
+    factor.spent[u] = iterations
+    wp.atomic_add(factor.any, 0, unsolved)
 
 
 @wp.kernel(enable_backward=False)
@@ -348,12 +387,8 @@ def leave_kernel(
     factor_out: CoupledArrays,
 ):
     """Write which islands MINRES has not solved yet, and the number of its iterations so far."""
-    w = wp.tid()
-    unsolved = where[w] * (1 - krylov.converged[w])
-    factor_out.unsolved[w] = unsolved
-    factor_out.solved[w] = krylov.converged[w]
-    factor_out.spent[w] = krylov.iterations[w]
-    wp.atomic_add(factor_out.any, 0, unsolved)
+    u = wp.tid()
+    set_aside(factor_out, u, where[u], krylov.converged[u], krylov.iterations[u])
 
 
 @wp.kernel(enable_backward=False)

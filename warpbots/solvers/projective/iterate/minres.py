@@ -20,7 +20,7 @@ from warpbots.numerics import NODE, if_then, launch, launch_lanes, real, sum_of_
 from warpbots.numerics.simd import dot, fetch, multiply_add, scale
 from warpbots.solvers.projective.islands import Islands, island_of, root_of, worlds_kernel
 from warpbots.solvers.projective.iterate.anderson_arrays import LANES, IterationState
-from warpbots.solvers.projective.iterate.convergence import look
+from warpbots.solvers.projective.iterate.convergence import look, retire
 from warpbots.solvers.projective.iterate.krylov_arrays import Krylov, KrylovArrays
 
 __all__ = ["hand_over", "minres"]
@@ -345,8 +345,5 @@ def hand_over_kernel(
     for c in range(islands.count):
         u = w * islands.count + c
         if arrays.converged[u] == 1:
-            progress_out.iterations[u] = arrays.iterations[u]
-            progress_out.converged[u] = 1
-            progress_out.active[u] = 0
-            wp.atomic_sub(progress_out.any, 0, 1)
+            retire(progress_out, u, 1, arrays.iterations[u])
     look(islands, progress_out, w)

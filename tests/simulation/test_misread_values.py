@@ -1,0 +1,57 @@
+"""Values that would be read otherwise than they are meant are refused: booleans, one number for a vector, crossed limits."""
+
+import pytest
+import torch
+
+import warpbots as wb
+
+CUBE = wb.SoftBody("cube", wb.shapes.Box((0.0, 0.0, 0.1), (0.1, 0.1, 0.2)), wb.Material(1e4))
+
+
+@pytest.fixture(scope="module")
+def soft():
+    return wb.Simulation(wb.Scene([CUBE]), wb.MassSpring(0.1), 1e-3, 1, worlds=2)
+
+
+@pytest.fixture(scope="module")
+def hinged():
+    bob = wb.RigidBody("bob", wb.shapes.Sphere((0.0, 0.0, -0.3), 0.1))
+    hinge = wb.Joint("hinge", "revolute", None, "bob", axis=(0, 1, 0), lower=-1.0, upper=1.0)
+    return wb.Simulation(wb.Scene([bob], joints=[hinge]), wb.Articulated(), 1e-3)
+
+
+@pytest.mark.parametrize("value", [True, torch.tensor([True, False])[:, None]])
+def test_booleans_are_no_numbers(soft, value):
+    """True was a Young's modulus of 1 Pa; the marks of lost worlds may be booleans."""
+    for call, what in (
+        (lambda: soft.rollout(None, 1, youngs_modulus=value), "parameter 'youngs_modulus'"),
+        (lambda: soft.state(velocity=value), "state field 'velocity'"),
+        (lambda: soft.per_region({"cube": True}, "youngs_modulus"), "per_region: the value of 'cube'"),
+    ):
+        with pytest.raises(ValueError, match=rf"^{what} must be numbers, got booleans, which would be 0 and 1"):
+            call()
+    assert soft.state(lost=torch.tensor([True, False])).lost.tolist() == [1.0, 0.0]
+
+
+def test_one_number_is_not_each_component_of_a_vector(soft, hinged):
+    """Gravity of -9.81 pulled along x and y as well, 1.7 times too strong."""
+    for call, said in (
+        (lambda: soft.rollout(None, 1, gravity=-9.81), r"parameter 'gravity' has a vector as each entry, .* -9\.81, "),
+        (lambda: soft.state(velocity=torch.tensor([0.5])), r"state field 'velocity' has a vector .*; give each comp"),
+        (lambda: hinged.rollout(None, 1, inertia=0.1), "parameter 'inertia' has a matrix as each entry"),
+        (lambda: hinged.per_region({"bob": 2.0}, "body_force"), "per_region: the value of 'bob' has a vector as each"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+    assert not soft.state(velocity=0.0).velocity.any()
+    soft.rollout(None, 1, gravity=0.0)
+
+
+def test_limits_of_parameters_do_not_cross(hinged):
+    """Between them, both springs pushed; limits of the scene were refused."""
+    said = r"^parameter 'joint_lower' must be at most 'joint_upper', got 0\.5 and 0\.25 at index \[0, 0\]"
+    with pytest.raises(ValueError, match=said):
+        hinged.rollout(None, 1, joint_lower=0.5, joint_upper=0.25)
+    with pytest.raises(ValueError, match="got 2 and 1 at index"):
+        hinged.rollout(None, 1, joint_lower=2.0)
+    hinged.rollout(None, 1, joint_lower=0.25, joint_upper=0.25)
