@@ -1,16 +1,17 @@
-"""Soft multi-body paper, section 6.3: PPO and SAC learn to lift with the gripper, and to swim as octopus and as fish.
+"""Soft multi-body paper, section 6.3: PPO, SAC and CMA-ES lift with the gripper, and swim as octopus and as fish.
 
-    python benchmarks/papers/softbody_learning.py [gripper] [octopus] [fish] [--methods gradient ppo sac] [--seeds N]
-        [--episodes 500] [--json FILE]
+    python benchmarks/papers/softbody_learning.py [gripper] [octopus] [fish] [--methods gradient cma ppo sac]
+        [--seeds N] [--episodes 500] [--json FILE]
     python benchmarks/papers/softbody_learning.py --draw
 
 Scenes, steps and losses come from `softbody_gripper.py`, `softbody_octopus.py` and `softbody_fish.py`. The reward of a
 control interval is the decrease of the distance from the target, in per cent of the way. A return is therefore
 100 (1 - loss / way). Algorithms are from Stable-Baselines3, with the settings of `warpbots/Fish-v0` in
 `benchmarks/learning`, apart from the noise (`OWN`). Episodes count over all worlds. After them, the policy without
-randomness plays one more. ``gradient`` is the search of the other scripts. Losses are stored after each round of
-episodes, so that a run that is stopped leaves its curve; a run that is there already is replaced. ``--draw`` learns
-nothing and draws ``softbody_learning.png``, the stored losses over episodes, as every run does at its end.
+randomness plays one more. ``gradient`` and ``cma`` are the searches of the other scripts. Losses of policies are stored
+after each round of episodes, so that a run that is stopped leaves its curve; a run that is there already is replaced.
+``--draw`` learns nothing and draws ``softbody_learning.png``, the stored losses over episodes, as every run does at its
+end.
 """
 
 import argparse
@@ -39,7 +40,8 @@ import softbody_octopus
 from fast import figures, sized
 from learn import learner
 from softbody_grip import REACH
-from softbody_strokes import NEAR, Stroke, by_adam
+from softbody_strokes import METHODS as STROKES
+from softbody_strokes import NEAR, Stroke
 
 import warpbots as wb
 
@@ -51,8 +53,10 @@ WORLDS = sized(4, 2)
 """Number of worlds, in which as many episodes run at once."""
 OWN = {"use_sde": True, "gamma": 1.0}
 """Noise that depends on the state (gSDE, Raffin et al. 2022) and so is smooth in time; returns are not discounted."""
-COLORS = {"gradient": "#1f77b4", "ppo": "#d95f02", "sac": "#2ca02c"}
+COLORS = {"gradient": "#1f77b4", "cma": "#7570b3", "ppo": "#d95f02", "sac": "#2ca02c"}
 """Of the methods."""
+LABELS = {"cma": "CMA-ES", "ppo": "PPO", "sac": "SAC"}
+"""Of the methods whose name in pictures is another."""
 SMOOTHED = 20
 """Episodes over which a curve is averaged."""
 
@@ -60,7 +64,7 @@ SMOOTHED = 20
 Signals = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Signals of an interval, from those of the last one, zero at first, and from an action; each (worlds, channels)."""
 Search = Callable[[int, int], list[float]]
-"""Losses of the episodes [m] of the gradient's search, from a seed and the number of episodes."""
+"""Losses of the episodes [m] of a search, from a seed and the number of episodes."""
 
 
 class Task(NamedTuple):
@@ -74,8 +78,8 @@ class Task(NamedTuple):
         steps: Control intervals of an episode.
         near: Distance below which the point has arrived [m].
         signals: How signals follow from actions; None if they are the actions.
-        search: The search by gradient.
-        searched: The largest number of episodes of this search.
+        searches: The searches by gradient and by CMA-ES, by method.
+        searched: The largest number of episodes of the search by gradient.
     """
 
     sim: wb.Simulation
@@ -85,7 +89,7 @@ class Task(NamedTuple):
     steps: int
     near: float
     signals: Signals | None
-    search: Search
+    searches: dict[str, Search]
     searched: int
 
 
@@ -134,20 +138,26 @@ def lagged(last: np.ndarray, action: np.ndarray) -> np.ndarray:
     return action + (last - action) * np.float32(np.exp(-softbody_octopus.STEP / softbody_octopus.LAG))
 
 
-def gripped(seed: int, episodes: int) -> list[float]:
-    """Losses of the gripper's search."""
+def gripped(method: str, seed: int, episodes: int) -> list[float]:
+    """Losses of a search of the gripper's script."""
     grip = softbody_gripper.Grip.of()
     grip.start(seed)
-    softbody_gripper.by_gradient(grip, seed, episodes)
+    softbody_gripper.METHODS[method](grip, seed, episodes)
     return grip.losses
 
 
-def swum(make: Callable[[], Stroke], seed: int, episodes: int) -> list[float]:
-    """Losses of a swimmer's search."""
+def swum(make: Callable[[], Stroke], method: str, seed: int, episodes: int) -> list[float]:
+    """Losses of a search of a swimmer's script."""
     stroke = make()
     stroke.start(seed)
-    by_adam(stroke, seed, episodes)
+    STROKES[method](stroke, seed, episodes)
     return stroke.losses[:episodes]
+
+
+def searches(search: Callable[[str, int, int], list[float]], gradient: str) -> dict[str, Search]:
+    """The two searches of a script that names its search by gradient `gradient`."""
+    names = {"gradient": gradient, "cma": "CMA-ES"}
+    return {method: functools.partial(search, name) for method, name in names.items()}
 
 
 def gripper() -> Task:
@@ -156,7 +166,8 @@ def gripper() -> Task:
     seen = wb.observers.Joints(), wb.observers.Clusters(4), wb.observers.Centroid("load")
     return Task(
         sim, seen, lambda state: sim.center_of_mass(state, "load"),
-        softbody_gripper.TARGET, softbody_gripper.STEPS, softbody_gripper.NEAR, flown, gripped, sized(10, 1),
+        softbody_gripper.TARGET, softbody_gripper.STEPS, softbody_gripper.NEAR, flown,
+        searches(gripped, "gradient"), sized(10, 1),
     )  # fmt: skip
 
 
@@ -164,8 +175,8 @@ def octopus() -> Task:
     """The octopus swims up and aside, 0.98 m."""
     sim, way = softbody_octopus.simulation(worlds=WORLDS), softbody_octopus.WAY
     seen, near = (wb.observers.Clusters(9),), NEAR * float(np.linalg.norm(way))
-    search = functools.partial(swum, softbody_octopus.make_stroke)
-    return Task(sim, seen, sim.center_of_mass, way, softbody_octopus.STEPS, near, lagged, search, 50)
+    own = searches(functools.partial(swum, softbody_octopus.make_stroke), "Adam")
+    return Task(sim, seen, sim.center_of_mass, way, softbody_octopus.STEPS, near, lagged, own, 50)
 
 
 def fish() -> Task:
@@ -173,8 +184,8 @@ def fish() -> Task:
     sim = softbody_fish.simulation(worlds=WORLDS)
     seen = wb.observers.Joints(), wb.observers.Clusters(5)
     near = NEAR * softbody_fish.WAY[0]
-    search = functools.partial(swum, functools.partial(softbody_fish.stroke_of, "stroke"))
-    return Task(sim, seen, sim.center_of_mass, softbody_fish.WAY, softbody_fish.STEPS, near, None, search, 50)
+    own = searches(functools.partial(swum, functools.partial(softbody_fish.stroke_of, "stroke")), "Adam")
+    return Task(sim, seen, sim.center_of_mass, softbody_fish.WAY, softbody_fish.STEPS, near, None, own, 50)
 
 
 TASKS = {"gripper": gripper, "octopus": octopus, "fish": fish}
@@ -255,8 +266,9 @@ def run(task: Task, method: str, seed: int, episodes: int, store: Callable[[dict
             "final": final, "seconds": round(time.process_time() - begun),
         }  # fmt: skip
 
-    if method == "gradient":
-        return result(task.search(seed, min(episodes, task.searched)), 0)
+    if method in task.searches:
+        most = task.searched if method == "gradient" else episodes
+        return result(task.searches[method](seed, min(episodes, most)), 0)
     return result(*learn(task, method, seed, episodes, lambda curve, lost: store(result(curve, lost))))
 
 
@@ -282,7 +294,7 @@ def draw(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         for run in found[name]:
             color, curve = COLORS[run["method"]], 1e3 * np.array(run["curve"])
-            episode, label = np.arange(1, len(curve) + 1), run["method"].replace("ppo", "PPO").replace("sac", "SAC")
+            episode, label = np.arange(1, len(curve) + 1), LABELS.get(run["method"], run["method"])
             if run["method"] == "gradient":
                 axes.plot(episode, curve, color=color, lw=1.2, marker="o", ms=2.5, label=label)
                 continue
@@ -309,7 +321,7 @@ def main() -> None:
     parser.add_argument("tasks", nargs="*", help=f"{', '.join(TASKS)}; all without a name")
     parser.add_argument("--methods", nargs="*", default=list(COLORS), help=", ".join(COLORS))
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--episodes", type=int, default=sized(500, 2), help="of PPO and SAC (%(default)s)")
+    parser.add_argument("--episodes", type=int, default=sized(500, 2), help="of all but the gradient (%(default)s)")
     parser.add_argument("--json", type=Path, default=HERE / "softbody_learning.json", help="results; others are kept")
     parser.add_argument("--draw", action="store_true", help="draw stored results only")
     options = parser.parse_args()
