@@ -278,7 +278,7 @@ dearer = (gradient_curve[-1][1] / gradient_curve[-1][0]) / (curve[-1][1] / curve
 
 # %% check="price" points=3
 def first_above(points):
-    return next(samples for samples, _, gained in points if gained > 2 / 3 * untrained)
+    return next((samples for samples, _, gained in points if gained > 2 / 3 * untrained), float("inf"))
 
 
 def per_sample(points):
@@ -292,7 +292,10 @@ def is_price(reward_samples, gradient_samples, dearer):
     return right and all(abs(float(f) / e - 1) < 0.05 for f, e in zip(found, expected, strict=True))
 
 
-hint = "Samples, not rounds: 8 worlds, 20 intervals. Divide all seconds of a learner by all of its samples."
+hint = (
+    "Does each learner rise above the line? If not, its loss is wrong. Samples, not rounds: 8 worlds, 20 intervals. "
+    "Divide all seconds of a learner by all of its samples."
+)
 check(
     "Question 4",
     lambda reward_samples, gradient_samples, dearer: is_price(reward_samples, gradient_samples, dearer),
