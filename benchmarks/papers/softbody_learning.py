@@ -57,6 +57,9 @@ COLORS = {"gradient": "#1f77b4", "cma": "#7570b3", "ppo": "#d95f02", "sac": "#2c
 """Of the methods."""
 LABELS = {"cma": "CMA-ES", "ppo": "PPO", "sac": "SAC"}
 """Of the methods whose name in pictures is another."""
+TOLERANCE = 1e-3
+"""Of the gripper for PPO and SAC, relative to the edges; the searches have 1e-5, for their gradients. It takes half of
+the time, and the load of four random episodes ends within 0.2 mm, or, where it rolls on the floor, elsewhere."""
 SMOOTHED = 20
 """Episodes over which a curve is averaged."""
 
@@ -162,7 +165,7 @@ def searches(search: Callable[[str, int, int], list[float]], gradient: str) -> d
 
 def gripper() -> Task:
     """The ball rises by 0.3 m."""
-    sim = softbody_gripper.simulation(worlds=WORLDS)
+    sim = softbody_gripper.simulation(tolerance=TOLERANCE, worlds=WORLDS)
     seen = wb.observers.Joints(), wb.observers.Clusters(4), wb.observers.Centroid("load")
     return Task(
         sim, seen, lambda state: sim.center_of_mass(state, "load"),
