@@ -1,4 +1,4 @@
-"""Soft multi-body paper, section 5: when the split iteration of contact converges (eq. 19 to 21, propositions 1 and 2).
+"""Soft multi-body paper, section 5: when the split iteration of contact converges (eq. 19 to 21, proposition 1).
 
     python benchmarks/papers/softbody_splitting.py
 
