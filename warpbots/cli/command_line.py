@@ -149,7 +149,7 @@ def _add_lab(command: argparse.ArgumentParser) -> None:
     graded.add_argument("source", metavar="LAB", help="source of the lab (.py)")
     graded.add_argument("--out", type=Path, help="folder for the table and the feedback; default: FOLDER-graded")
     graded.add_argument("--parallel", type=count, help="notebooks at once; default: the number of cores")
-    graded.add_argument("--timeout", type=positive, default=60.0, help="longest time of a cell [s] (%(default)s)")
+    graded.add_argument("--timeout", type=positive, default=120.0, help="longest time of a cell [s] (%(default)s)")
     graded.set_defaults(run=grade_lab)
 
 

@@ -80,7 +80,7 @@ def grade(
     lab: Lab,
     out: str | Path | None = None,
     parallel: int | None = None,
-    timeout: float = 60.0,
+    timeout: float = 120.0,
 ) -> list[Grade]:
     """Grade the notebooks of a lab, write a table and the feedback for each student, and return the grades.
 
