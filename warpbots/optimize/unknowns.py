@@ -55,8 +55,8 @@ class Unknowns:
 
         Raises:
             ValueError: There is nothing to optimise; a tensor is empty, is computed from other tensors, or requires no
-                gradient; a scale is not positive; a lower bound is above an upper bound; a tensor has values outside its
-                bounds; or two unknowns are the same tensor.
+                gradient; a scale is not positive; a lower bound is above an upper bound; a tensor has values outside
+                its bounds; or two unknowns are the same tensor.
             TypeError: An entry is not a tensor, module or `Unknown`, or has complex numbers.
         """
         entries = list(named_unknowns(unknowns))
@@ -296,8 +296,8 @@ def _check_apart(entries: list[tuple[str, Unknown]]) -> None:
         place = entry.tensor.device, entry.tensor.data_ptr()
         if (other := first.setdefault(place, name)) != name:
             raise ValueError(
-                f"unknowns {other!r} and {name!r} are one tensor of shape {tuple(entry.tensor.shape)}, so that each would "
-                f"undo the steps and the bounds of the other; name it once"
+                f"unknowns {other!r} and {name!r} are one tensor of shape {tuple(entry.tensor.shape)}, so that each "
+                f"would undo the steps and the bounds of the other; name it once"
             )
 
 

@@ -25,8 +25,8 @@ class MultiStart:
     distributed about the first start. If the search from a start ends with a failed rollout or gradient, the search
     from the next start begins; if this happens for all starts, the whole search fails. If the limit of episodes ends
     the search before every start has run, there is an `OptimizeWarning`. ``History.message`` says how the search from
-    each start ended. With a ``window`` above 1, means are taken within each start, and a start with fewer iterations than
-    ``window`` counts only if it is the first one.
+    each start ended. With a ``window`` above 1, means are taken within each start, and a start with fewer iterations
+    than ``window`` counts only if it is the first one.
     """
 
     @checked
