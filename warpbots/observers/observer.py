@@ -112,11 +112,23 @@ def _takes_parameters(observe: Any) -> bool:
     return inspect.Parameter.VAR_KEYWORD in kinds
 
 
+def _takes_control(observe: Any) -> bool:
+    """Whether an observation, or the one that is delayed or noisy in it, has an argument ``control``."""
+    inner = getattr(observe, "_observe", None)
+    if callable(inner):
+        return _takes_control(inner)
+    return not isinstance(observe, torch.nn.Module) and "control" in inspect.signature(observe).parameters
+
+
 class BoundObserver:
     """The observation that an observer computes for a simulation, in a form that can be pickled and copied.
 
     In a rollout that replaces parameters, these parameters apply to the observation as well. A pickle contains the
     observer and the simulation. Copies use the same function for the observation, unless the function has memory.
+
+    Attributes:
+        takes_control: Whether the observation depends on a control signal, the argument ``control`` of a call, as that
+            of motor torques does.
     """
 
     @checked
@@ -129,6 +141,7 @@ class BoundObserver:
         """
         self._parts, self._observe = (observer, simulation), observer.bind(simulation)
         self._takes_parameters = _takes_parameters(self._observe)
+        self.takes_control = _takes_control(self._observe)
         self._shapes = {name: field.shape[1:] for name, field in vars(simulation.state()).items()}
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
