@@ -405,6 +405,27 @@ def test_several_starts_leave_a_local_minimum():
         solved(descent, (-2.0, 2.0), iterations=3)
 
 
+def far_dip(x):
+    """Its global minimum is 0 at 0; the other minimum, at 8, is 1."""
+    return torch.where(x < 5.0, x.square(), 1.0 + (x - 8.0).square()).sum()
+
+
+def test_a_mean_over_recent_losses_does_not_mix_two_starts(tmp_path):
+    """The mean still falls when the second start, in a poor minimum, takes the last losses of the first one over."""
+    starts = wb.methods.MultiStart(wb.methods.Torch(torch.optim.SGD, lr=0.1), 2, deviation=3.0, seed=86)
+    path = tmp_path / "run.pt"
+    for resume in (False, True):
+        x = leaf(4.0)
+        options = {"iterations": 24, "window": 8, "checkpoint": path, "resume": resume}
+        history = wb.minimize(lambda x=x: far_dip(x), x, starts, **options, **QUIET)
+        assert min(history.loss[13:]) >= 1.0, "the second start ends in the poor minimum"
+        assert history.begins == [13]
+        assert history.best == 12
+        assert x.item() == pytest.approx(4.0 * 0.8**12)
+    with pytest.raises(ValueError, match=r"window must be at most the 12 iterations of each start, got 13"):
+        wb.minimize(lambda: far_dip(x), x, starts, iterations=24, window=13, **QUIET)
+
+
 def double_well(x):
     """Its global minimum is -0.515 at -1.057; the other minimum, at 0.930, is 0.484."""
     return (x**2 - 1) ** 2 + x / 2
@@ -546,6 +567,9 @@ REFUSED = {
     "unknown 'E' requires no gradient": lambda x: {"unknowns": {"E": torch.zeros(2)}},
     "unknown 'E': its lower bound 3 is above the upper bound 2": lambda x: {"unknowns": {"E": wb.Unknown(x, 3.0, 2.0)}},
     "unknown 'E' starts at 2, outside its bounds 0 to 1.5": lambda x: {"unknowns": {"E": wb.Unknown(x, 0.0, 1.5)}},
+    "unknowns 'E' and 'policy' are one tensor of shape (2,)": lambda x: {
+        "unknowns": {"E": wb.Unknown(x, 0.0, 2.5), "policy": x}
+    },
     "unknown 'E': its lower bound must be a number or have the shape (2,) of the tensor, got (3,)": lambda x: {
         "unknowns": {"E": wb.Unknown(x, torch.zeros(3))}
     },

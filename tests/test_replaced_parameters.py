@@ -110,3 +110,16 @@ def test_the_cheap_limit_is_above_the_highest_frequency(solver, dim):
         model = sim._inputs.model_with(replaced)
         limit, true = frequency_limit(model)[0], highest_frequency(model)[0]
         assert true <= limit < 1.6 * true
+
+
+def test_an_array_that_changes_later_is_checked_again_and_leaves_states_alone():
+    """A parameter out of its range was taken if its array had been in the range before."""
+    sim = simulation("springs")
+    values, place = sim.parameter("stiffness").numpy().copy(), sim.state().position.numpy().copy()
+    state = sim.state(position=place)
+    sim.step(state, torch.zeros(sim.channels), stiffness=values)
+    values *= -1.0
+    with pytest.raises(ValueError, match="parameter 'stiffness' must be in"):
+        sim.step(state, torch.zeros(sim.channels), stiffness=values)
+    place += 1.0
+    assert torch.equal(state.position, sim.state().position)

@@ -189,6 +189,19 @@ def test_a_delayed_observation_is_that_of_earlier_calls_until_it_forgets():
     np.testing.assert_array_equal(late(states[5]).numpy(), seen[5])
 
 
+def test_an_accelerometer_of_a_controller_falls_with_the_gravity_of_its_rollout():
+    sim, seen = simulation("springs"), []
+    sensor = wb.observers.BoundObserver(wb.observers.Accelerometer(), sim)
+
+    def watch(state, time):
+        seen.append(sensor(state))
+        return torch.zeros(sim.channels)
+
+    sim.rollout(watch, 2, gravity=torch.tensor([0.0, 0.0, -1.6]))
+    assert_is(seen[0], [[0.0, 0.0, 1.6]])
+    assert_is(seen[1], [[0.0, 0.0, 0.0]], 100.0)
+
+
 def test_a_rollout_begins_without_memory_and_copies_share_none():
     sim = simulation("springs", actuators=(wb.actuators.Muscle("pull", "high", (0, 0, 1), 3e3),))
     policy = wb.controllers.MLP(sim, Delayed(Centroid(acceleration=True), 2), (8,), seed=1)

@@ -95,6 +95,24 @@ def test_observations_follow_what_replaces_parameters():
     np.testing.assert_allclose(moved, [[0.1, 0.2, 0.3]], atol=1e-12)
 
 
+def test_a_network_sees_the_parameters_that_its_rollout_replaces():
+    sim = arm()
+    at, observe = sim.parameter("joint_position"), EndEffector("lower")
+    at[0, 0] += at.new_tensor([0.1, 0.2, 0.3])
+    at.requires_grad_()
+    policy, bound, seen = wb.controllers.MLP(sim, observe, hidden=()), observe.bind(sim), []
+
+    def told(state, time):
+        seen.append(bound(state, joint_position=at))
+        return policy.layers(seen[-1])
+
+    own, other = (sim.rollout(c, 3, joint_position=at) for c in (policy, told))
+    torch.testing.assert_close(own.control, other.control, rtol=0.0, atol=1e-12)
+    gradients = [torch.autograd.grad(run.control.sum(), at)[0] for run in (own, other)]
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-12)
+    assert gradients[0].abs().max() > 1e-3
+
+
 def test_poses_are_origins_and_rotations_by_rows():
     sim = arm()
     state = sim.state(q=torch.tensor([[0.3, 0.9]]))

@@ -228,3 +228,14 @@ def test_skrl_takes_an_environment():
     seen, reward, *_ = env.step(torch.zeros(3, 2))
     assert seen.shape == (3, 4)
     assert reward.shape == (3, 1)
+
+
+def test_stable_baselines_begins_with_the_options_that_it_is_given():
+    pytest.importorskip("stable_baselines3")
+    env = wb.envs.StableBaselinesEnv(wb.envs.SimulationVectorEnv(springs(2), episode(), numpy=True))
+    env.set_options({"state": env.environment.simulation.state(velocity=torch.full((1, 1, 2), 0.05))})
+    np.testing.assert_allclose(env.reset()[:, 2:], 0.25, rtol=1e-5)
+    assert abs(env.reset()[0, 3]) < 1e-6, "they hold for one reset"
+    env.set_options([{}, {"goals": {}}])
+    with pytest.raises(ValueError, match="options must be one dict for all worlds, .*got a list of 2 dicts"):
+        env.reset()

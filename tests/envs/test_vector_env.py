@@ -468,3 +468,16 @@ def test_wrappers_of_gymnasium_take_the_batch():
         total += reward
     np.testing.assert_allclose(infos["episode"]["r"], total, rtol=1e-5)
     assert infos["episode"]["l"].tolist() == [6] * 3
+
+
+def test_motor_torques_are_those_of_the_last_interval():
+    torques = (wb.observers.JointTorques(), wb.observers.Delayed(wb.observers.JointTorques(), 1))
+    of = wb.envs.Episode(torques, lambda t: t.after.q[:, 0], steps=2)
+    sim = wb.Simulation(pendulum(), wb.Articulated(), 0.01, worlds=2)
+    env = wb.envs.SimulationVectorEnv(sim, of)
+    assert env.reset(seed=0)[0].tolist() == [[0.0, 0.0]] * 2
+    actions = torch.tensor([[1.0], [-0.5]])
+    torch.testing.assert_close(env.step(actions)[0], torch.tensor([[0.3, 0.0], [-0.15, 0.0]]))
+    *_, infos = found = env.step(-actions)
+    torch.testing.assert_close(infos["final_obs"], torch.tensor([[-0.3, 0.3], [0.15, -0.15]]))
+    assert found[0].tolist() == [[0.0, 0.0]] * 2, "the next episode begins without a control"

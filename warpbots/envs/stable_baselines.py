@@ -46,15 +46,24 @@ class StableBaselinesEnv(VecEnv):
         super().__init__(environment.num_envs, environment.single_observation_space, environment.single_action_space)
 
     def reset(self) -> np.ndarray:
-        """Begin new episodes in all worlds, with the seeds given to `seed` before.
+        """Begin new episodes in all worlds, with what was given to `seed` and to `set_options` before.
 
         Returns:
             The observation, shape (worlds, features).
+
+        Raises:
+            ValueError: `set_options` was given a list of options, or `SimulationVectorEnv.reset` refuses them.
         """
-        seeds = list(self._seeds)
+        seeds, options = list(self._seeds), self._options[0]
+        if any(other is not options for other in self._options) and any(self._options):
+            raise ValueError(
+                f"StableBaselinesEnv: options must be one dict for all worlds, with a row for each in its tensors, got "
+                f"a list of {len(self._options)} dicts"
+            )
         self._return[:], self._length[:] = 0.0, 0
-        seen, _ = self.environment.reset(seed=seeds)
+        seen, _ = self.environment.reset(seed=seeds, options=options)
         self._reset_seeds()
+        self._reset_options()
         self.reset_infos = [{} for _ in seeds]
         return seen
 

@@ -110,6 +110,7 @@ class SimulationVectorEnv(VectorEnv):
         device = next(iter(vars(rest).values())).device
         self._like = torch.zeros((self.num_envs, simulation.channels), dtype=getattr(torch, precision), device=device)
         self.state: Any = None
+        self._applied = self._like  # control in the last interval, which motor torques depend on
         self.parameters: dict[str, torch.Tensor] = {}
         self.goals: dict[str, torch.Tensor] = {}
         self.intervals = torch.zeros(self.num_envs, dtype=torch.int64, device=device)
@@ -119,7 +120,7 @@ class SimulationVectorEnv(VectorEnv):
         everywhere = torch.ones_like(self._ended)
         with torch.no_grad(), self._random.noise(device):
             self._like_goals = self._random.goals(everywhere, {})
-            seen = self._observation(rest, {}, self._like_goals, self._age())
+            seen = self._observation(rest, {}, self._like_goals, self._age(), self._like)
         self._observation.forget(None)
         self._random = RandomStarts(simulation, episode)
         self.single_observation_space = spaces.Box(-np.inf, np.inf, seen.shape[1:], np.dtype(precision).type)
@@ -208,7 +209,7 @@ class SimulationVectorEnv(VectorEnv):
         if ended.any():
             self._restart(ended)
             control = torch.where(ended[:, None], 0.0, control)
-        before = self.state
+        before, self._applied = self.state, control
         after, lost = (before, ended & ~ended) if ended.all() else self._advanced(before, control)
         if ended.any():
             after, lost = self.simulation.reset(after, ended, before), lost & ~ended
@@ -245,6 +246,7 @@ class SimulationVectorEnv(VectorEnv):
         self.state = self.state.mapped(lambda field: field.detach())
         self.parameters = {name: value.detach() for name, value in self.parameters.items()}
         self.goals = {name: value.detach() for name, value in self.goals.items()}
+        self._applied = self._applied.detach()
         self._observation.detach()
         self._seen = None if self._seen is None else self._seen.detach()
         return self._seen
@@ -287,6 +289,7 @@ class SimulationVectorEnv(VectorEnv):
         self.goals |= {name: _chosen(worlds, given, self.goals[name]) for name, given in (goals or {}).items()}
         self.state = simulation.reset(start if self.state is None else self.state, worlds, start)
         self.intervals = torch.where(worlds, 0, self.intervals)
+        self._applied = torch.where(worlds[:, None], 0.0, self._applied)
         self._observation.forget(None if worlds.all() else worlds)
 
     def _goal(self, name: str) -> torch.Tensor:
@@ -308,7 +311,8 @@ class SimulationVectorEnv(VectorEnv):
 
     def _observe(self) -> torch.Tensor:
         with self._random.noise(self._like.device):
-            return self._observation(self.state, self.parameters, self.goals, self._age()).to(self._like.dtype)
+            seen = self._observation(self.state, self.parameters, self.goals, self._age(), self._applied)
+            return seen.to(self._like.dtype)
 
     def _age(self) -> torch.Tensor:
         """Time since the start of the episode of each world [s], shape (worlds,)."""

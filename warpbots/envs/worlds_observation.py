@@ -34,6 +34,7 @@ class WorldsObservation:
         parameters: Mapping[str, torch.Tensor],
         goals: Mapping[str, torch.Tensor],
         age: torch.Tensor,
+        control: torch.Tensor,
     ) -> torch.Tensor:
         """The observation, shape (worlds, features).
 
@@ -42,13 +43,15 @@ class WorldsObservation:
             parameters: Parameters that differ from those of the model, by name.
             goals: The goals by name, each of shape (worlds, ...).
             age: Time since the start of the episode [s], shape (worlds,).
+            control: Control signal in the last interval, 0 at the start of an episode, shape (worlds, channels).
 
         Raises:
             ValueError: An observer did not return a tensor of this shape, or a value is not finite.
         """
         found, device = [], age.device
         for part in self._parts:
-            seen = part(state, **parameters) if isinstance(part, BoundObserver) else part(state)
+            acting = {"control": control} if isinstance(part, BoundObserver) and part.takes_control else {}
+            seen = part(state, **acting, **parameters) if isinstance(part, BoundObserver) else part(state)
             if not isinstance(seen, torch.Tensor) or seen.dim() != 2 or len(seen) != self._worlds:
                 got = tuple(seen.shape) if isinstance(seen, torch.Tensor) else shown(seen)
                 raise ValueError(

@@ -1,5 +1,6 @@
 """Protocols of observers, which are bound to a simulation and then compute observations from its states."""
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,6 +9,7 @@ import torch
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
 from warpbots.simulation.near_names import no_parameter
+from warpbots.simulation.rollouts import replaced_parameters
 from warpbots.solvers import State
 
 __all__ = ["BoundObserver", "Observation", "Observer", "Remembers", "detach", "forget", "refuse_unknown"]
@@ -103,11 +105,30 @@ def _with_memory(parts: tuple[object, ...]) -> Iterator[Remembers]:
             )
 
 
+def _takes_parameters(observe: Any) -> bool:
+    """Whether a function takes any parameters by name, as every `Observation` should; functions of users may not."""
+    called = observe.forward if isinstance(observe, torch.nn.Module) else observe
+    kinds = (one.kind for one in inspect.signature(called).parameters.values())
+    return inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _takes_control(observe: Any) -> bool:
+    """Whether an observation, or the one that is delayed or noisy in it, has an argument ``control``."""
+    inner = getattr(observe, "_observe", None)
+    if callable(inner):
+        return _takes_control(inner)
+    return not isinstance(observe, torch.nn.Module) and "control" in inspect.signature(observe).parameters
+
+
 class BoundObserver:
     """The observation that an observer computes for a simulation, in a form that can be pickled and copied.
 
-    A pickle contains the observer and the simulation. Copies use the same function for the observation, unless the
-    function has memory.
+    In a rollout that replaces parameters, these parameters apply to the observation as well. A pickle contains the
+    observer and the simulation. Copies use the same function for the observation, unless the function has memory.
+
+    Attributes:
+        takes_control: Whether the observation depends on a control signal, the argument ``control`` of a call, as that
+            of motor torques does.
     """
 
     @checked
@@ -119,10 +140,17 @@ class BoundObserver:
             simulation: The simulation that is observed.
         """
         self._parts, self._observe = (observer, simulation), observer.bind(simulation)
+        self._takes_parameters = _takes_parameters(self._observe)
+        self.takes_control = _takes_control(self._observe)
         self._shapes = {name: field.shape[1:] for name, field in vars(simulation.state()).items()}
 
     def __call__(self, state: State, **parameters: torch.Tensor) -> torch.Tensor:
         """The observation of `state`, shape (worlds, features).
+
+        Args:
+            state: The state.
+            parameters: Tensors instead of the model's parameters, by name; in a rollout, in addition to those that the
+                rollout replaces.
 
         Raises:
             ValueError: The fields of the state have other shapes than those of the simulation, whatever the number of
@@ -136,7 +164,13 @@ class BoundObserver:
                     f"with, and got a state of another one: its {name} has shape {tuple(field.shape)} instead of "
                     f"{('worlds', *shape)}; make the observer, or its controller, with the simulation that runs"
                 )
-        return self._observe(state, **parameters)
+        return self._observe(state, **self._of_rollout() | parameters)
+
+    def _of_rollout(self) -> dict[str, torch.Tensor]:
+        """Parameters of the model that the rollout in progress replaces, if the observation takes parameters."""
+        replaced = replaced_parameters() if self._takes_parameters else {}
+        known = self._parts[1].parameters() if replaced else {}
+        return {name: value for name, value in replaced.items() if name in known}
 
     def forget(self, worlds: torch.Tensor | None = None) -> None:
         """Clear the memory of the observation, if the observation has memory (`Remembers.forget`)."""

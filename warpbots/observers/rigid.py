@@ -1,7 +1,8 @@
 """Observers of rigid bodies: joints, poses, points, motors and contact forces, in SI units.
 
 All observations are differentiable. The functions that `bind` returns take a state and, by name, replaced parameters of
-the model. If a rollout replaces parameters, pass the same parameters to these functions.
+the model. If a rollout replaces parameters, pass the same parameters to these functions; the observers of controllers
+and environments get them without your help.
 """
 
 import dataclasses

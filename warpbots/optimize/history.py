@@ -1,5 +1,6 @@
 """The history of an optimisation."""
 
+import bisect
 import csv
 import dataclasses
 from pathlib import Path
@@ -32,6 +33,7 @@ class History:
         lost_worlds: Number of lost worlds (`Trajectory.lost`) in all rollouts up to each loss. A lost world does not
             make a rollout fail as long as other worlds of the batch go on.
         window: Number of recent losses whose mean is compared to find the best iteration.
+        begins: Index of the first iteration of each start of a `warpbots.methods.MultiStart` after the first start.
         allowed_violation: Largest violation of a constraint with which the constraint still counts as fulfilled.
         reason: Why the search ended: ``"converged"``, ``"iteration limit"``, ``"episode limit"``,
             ``"evaluation limit"``, ``"line search failed"`` (no smaller loss along the direction of the step: often the
@@ -52,6 +54,7 @@ class History:
     allowed_violation: float = 0.0
     reason: str = ""
     message: str = ""
+    begins: list[int] = dataclasses.field(default_factory=list)
 
     @property
     def interrupted(self) -> bool:
@@ -68,8 +71,8 @@ class History:
         """Index of the iteration with the smallest loss among the iterations that fulfil all constraints.
 
         If no iteration fulfils all constraints, it is the iteration with the smallest violation. If `window` is above
-        1, means over the last `window` iterations are compared, and iterations before the first full window do not
-        count.
+        1, means over the last `window` iterations of one start are compared, and iterations before the first full
+        window of their start do not count.
 
         Raises:
             ValueError: No loss was recorded.
@@ -77,7 +80,7 @@ class History:
         if not self.loss:
             raise ValueError("the history is empty: no iteration was finished")
         loss, violation = self._means()
-        return min(self.iteration[self._first :], key=lambda i: self.rank(loss[i], violation[i]))
+        return min(self._counted, key=lambda i: self.rank(loss[i], violation[i]))
 
     def rank(self, loss: float, violation: float) -> tuple[float, float]:
         """Key that sorts results from the best to the worst: by violation if it is not allowed, then by loss."""
@@ -125,18 +128,32 @@ class History:
         """Columns of the table (losses, times and others) by name; the lists grow with the history."""
         return {name: getattr(self, name) for name in _COLUMNS}
 
+    def saved(self) -> dict[str, list]:
+        """The lists of a checkpoint by name: all `columns`, and `begins`."""
+        return {**self.columns(), "begins": self.begins}
+
     @property
     def _first(self) -> int:
         """Index of the first iteration with a full window."""
-        return min(self.window, len(self.loss)) - 1
+        return min([self.window, len(self.loss), *self.begins[:1]]) - 1
+
+    @property
+    def _counted(self) -> list[int]:
+        """Indices of the iterations that can be the best one: `_first`, and all others with a full window."""
+        full = (i for i, begun in enumerate(self._begun()) if i + 1 - self.window >= begun)
+        return [self._first, *(i for i in full if i > self._first)]
+
+    def _begun(self) -> list[int]:
+        """For each iteration, the index of the first iteration of its start."""
+        return [[0, *self.begins][bisect.bisect(self.begins, i)] for i in self.iteration]
 
     def _means(self) -> tuple[list[float], list[float]]:
         """Moving averages of losses and violations."""
         return self._mean(self.loss), self._mean(self.violation or [0.0] * len(self.loss))
 
     def _mean(self, column: list[float]) -> list[float]:
-        """Moving averages of a column over `window` entries."""
+        """Moving averages of a column over `window` entries, which never mix two starts."""
         if self.window == 1:
             return column
-        windows = (column[max(i + 1 - self.window, 0) : i + 1] for i in range(len(column)))
+        windows = (column[max(i + 1 - self.window, begun) : i + 1] for i, begun in enumerate(self._begun()))
         return [sum(window) / len(window) for window in windows]

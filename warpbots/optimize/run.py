@@ -194,7 +194,7 @@ class Run:
         if final and self._checkpoint is not None and self.problem.processes.first:
             state = torch.load(self._checkpoint, map_location="cpu", weights_only=True)
             state["result"] = {
-                "history": history.columns(),
+                "history": history.saved(),
                 "best": self.best,
                 "ending": tuple(ending),
                 "iterations": self.iterations,
@@ -267,7 +267,7 @@ class Run:
             "unknowns": [t.detach() for t in self.problem.unknowns.tensors],
             "best": self.best,
             "method": self.search.state_dict(),
-            "history": self.history.columns(),
+            "history": self.history.saved(),
             "counts": (self.problem.episodes, self.problem.failures, self.problem.lost_worlds),
             "random": self.problem.processes.gathered(random_state()),
         }

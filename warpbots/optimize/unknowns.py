@@ -55,8 +55,8 @@ class Unknowns:
 
         Raises:
             ValueError: There is nothing to optimise; a tensor is empty, is computed from other tensors, or requires no
-                gradient; a scale is not positive; a lower bound is above an upper bound; or a tensor has values outside
-                its bounds.
+                gradient; a scale is not positive; a lower bound is above an upper bound; a tensor has values outside
+                its bounds; or two unknowns are the same tensor.
             TypeError: An entry is not a tensor, module or `Unknown`, or has complex numbers.
         """
         entries = list(named_unknowns(unknowns))
@@ -75,6 +75,7 @@ class Unknowns:
                 _like(name, "upper bound", torch.inf if entry.upper is None else entry.upper, entry.tensor)
             )
             _check_range(name, entry.tensor.detach(), self._lower[-1], self._upper[-1], self._scales[-1])
+        _check_apart(entries)
         self._same = [  # leaf and tensor
             bool(((s == 1.0) & (lo == -torch.inf) & (up == torch.inf)).all())
             for s, lo, up in zip(self._scales, self._lower, self._upper, strict=True)
@@ -286,6 +287,18 @@ def _check_tensor(name: str, tensor: torch.Tensor) -> None:
         raise TypeError(f"unknown {name!r}: its tensor must be of real numbers, such as float64, got {tensor.dtype}")
     if not tensor.numel():
         raise ValueError(f"unknown {name!r}: its tensor must have at least 1 number, got {tuple(tensor.shape)}")
+
+
+def _check_apart(entries: list[tuple[str, Unknown]]) -> None:
+    """Raise if two unknowns share their memory."""
+    first: dict[tuple[torch.device, int], str] = {}
+    for name, entry in entries:
+        place = entry.tensor.device, entry.tensor.data_ptr()
+        if (other := first.setdefault(place, name)) != name:
+            raise ValueError(
+                f"unknowns {other!r} and {name!r} are one tensor of shape {tuple(entry.tensor.shape)}, so that each "
+                f"would undo the steps and the bounds of the other; name it once"
+            )
 
 
 def _like(name: str, what: str, value: float | torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

@@ -84,8 +84,8 @@ class Inputs:
             ValueError: `value` is not a real tensor, its shape does not fit, or it is of another kind than `entry`.
         """
         try:
-            if isinstance(value, np.ndarray) and not value.flags.writeable:
-                value = value.copy()  # torch warns of tensors on read-only memory
+            if isinstance(value, np.ndarray):
+                value = value.copy()  # of writes to an array torch counts none; and it warns of read-only memory
             found = torch.as_tensor(value, device=like.device)
             if found.is_floating_point() and not isinstance(value, torch.Tensor):
                 found = torch.as_tensor(value, dtype=like.dtype, device=like.device)  # numbers, which torch would round

@@ -17,7 +17,7 @@ from warpbots.simulation.solver_operations import SolverOperations
 from warpbots.simulation.states import fields_of
 from warpbots.trajectory import Trajectory
 
-__all__ = ["Rollout", "innermost_rollout", "roll_out", "step"]
+__all__ = ["Rollout", "innermost_rollout", "replaced_parameters", "roll_out", "step"]
 
 _UNREAD = 16
 """A rollout on a GPU checks for faults at least once in this number of control intervals."""
@@ -35,6 +35,7 @@ class Rollout:
 
 
 _innermost: ContextVar[Rollout | None] = ContextVar("innermost rollout", default=None)
+_replaced: ContextVar[Tensors | None] = ContextVar("replaced parameters", default=None)
 
 
 def innermost_rollout() -> Rollout | None:
@@ -42,13 +43,19 @@ def innermost_rollout() -> Rollout | None:
     return _innermost.get()
 
 
+def replaced_parameters() -> Tensors:
+    """Tensors with which the innermost rollout in progress replaces parameters, by name; empty outside of rollouts."""
+    return _replaced.get() or {}
+
+
 @contextlib.contextmanager
-def _in_progress(dt: float) -> Iterator[None]:
-    outside = _innermost.set(Rollout(dt))
+def _in_progress(dt: float, parameters: Tensors) -> Iterator[None]:
+    outside, before = _innermost.set(Rollout(dt)), _replaced.set(parameters)
     try:
         yield
     finally:
         _innermost.reset(outside)
+        _replaced.reset(before)
 
 
 def step(solver: SolverOperations, state: Any, control: torch.Tensor, parameters: Tensors) -> Any:
@@ -100,7 +107,7 @@ def roll_out(
     lengths = checkpoints.segments(steps, time_step.substeps)
     controls, observations, losses = [], [], Losses(model.worlds)
     checked_every = min(lengths[-1], _UNREAD) if parallel(model.device) else 1
-    with _in_progress(time_step.dt), Watch(model.device, checked_every) as watch:
+    with _in_progress(time_step.dt, parameters), Watch(model.device, checked_every) as watch:
         for first, count in zip(itertools.accumulate(lengths, initial=0), lengths, strict=False):
             segment = Segment(bridge, keep=checkpoints.keeps_all or first + count == steps, first=first)
             with segment.saving_places():

@@ -25,7 +25,8 @@ class MultiStart:
     distributed about the first start. If the search from a start ends with a failed rollout or gradient, the search
     from the next start begins; if this happens for all starts, the whole search fails. If the limit of episodes ends
     the search before every start has run, there is an `OptimizeWarning`. ``History.message`` says how the search from
-    each start ended.
+    each start ended. With a ``window`` above 1, means are taken within each start, and a start with fewer iterations
+    than ``window`` counts only if it is the first one.
     """
 
     @checked
@@ -89,11 +90,18 @@ class _MultiStartSearch:
                 f"many in a resumed run as in the stopped one, got {run.iterations}{was}"
             )
         self._iterations = run.iterations
+        if run.history.window > (fewest := run.iterations // self._settings.starts):
+            raise ValueError(
+                f"methods.MultiStart: window must be at most the {fewest} iterations of each start, got "
+                f"{run.history.window}; give more iterations, fewer starts or a smaller window"
+            )
         while True:
             self._endings.append(self._one_start(run))
             if self._index + 1 == self._settings.starts:
                 return self._ending()
             self._index, self._done = self._index + 1, 0
+            if run.history.loss:  # before, the first rollouts of all starts have failed
+                run.history.begins.append(len(run.history.loss))
             self._problem.unknowns.set_vector(self._start(self._index))
             self._problem.unknowns.to_leaves()
             self._search = self._settings.method.search(self._problem)
