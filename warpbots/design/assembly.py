@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from warpbots.design.link import Link, links_of, places_of
-from warpbots.design.mass_properties import MassProperties, mass_properties
+from warpbots.design.mass_properties import MassProperties, closed_mass_properties
 from warpbots.design.model_parameters import BodyShape, model_parameters
 from warpbots.design.part import Part
 from warpbots.design.shape_parameters import shape_parameters
@@ -257,7 +257,7 @@ class Assembly:
         """Mass properties of link `k`."""
         vertices = torch.cat(list(parts))
         self._refuse_inside_out(k, vertices.detach())
-        return mass_properties(vertices, self._faces[k], self.density)
+        return closed_mass_properties(vertices, self._faces[k], self.density)
 
     def _refuse_inside_out(self, k: int, vertices: torch.Tensor) -> None:
         a, b, c = vertices[self._faces[k]].unbind(dim=1)

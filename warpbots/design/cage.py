@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from warpbots.design.mass_properties import mass_properties
+from warpbots.design.mass_properties import closed_mass_properties
 from warpbots.design.mean_value import mean_value_weights
+from warpbots.design.mesh_arrays import refuse_fractions
 from warpbots.scene.field_types import Triple, checked, conform
 
 __all__ = ["Cage", "CageMap", "box_cage", "grid_cage"]
@@ -30,6 +31,7 @@ class Cage:
 
     def __post_init__(self):
         conform(self)
+        refuse_fractions(self.faces, "Cage")
         handles, faces = np.array(self.handles, dtype=np.float64), np.array(self.faces, dtype=np.int64)
         if handles.ndim != 2 or handles.shape[1] != 3 or faces.ndim != 2 or faces.shape[1] != 3 or not len(faces):
             raise ValueError(
@@ -42,7 +44,7 @@ class Cage:
                 f"Cage: faces must name handles 0 to {len(handles) - 1}, got {faces.min()} to {faces.max()}"
             )
         _refuse_open(faces)
-        volume = mass_properties(torch.tensor(handles), torch.tensor(faces)).volume.item()
+        volume = closed_mass_properties(torch.tensor(handles), torch.tensor(faces)).volume.item()
         if volume <= 0.0:
             raise ValueError(
                 f"Cage: its volume is {volume:.3g} m^3 and must be positive: faces must be counter-clockwise seen from "

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from warpbots.design.cage import Cage
-from warpbots.design.mass_properties import mass_properties
-from warpbots.design.mesh_arrays import check_mesh
+from warpbots.design.mass_properties import closed_mass_properties
+from warpbots.design.mesh_arrays import check_mesh, refuse_open
 from warpbots.design.model_parameters import BodyShape, model_parameters
 from warpbots.design.surface_points import SurfacePoints, surface_points
 from warpbots.scene import Cloud, RigidBody
@@ -56,9 +56,10 @@ class CagedBody:
                 themselves, such as ``surface_points(vertices, faces[some], 100)`` for a part of the mesh.
 
         Raises:
-            ValueError: The mesh is not within the cage, or has no volume.
+            ValueError: The mesh is open, is not within the cage, or has no volume.
         """
         check_mesh(vertices, faces, f"CagedBody {name!r}")
+        refuse_open(vertices, faces, f"CagedBody {name!r}")
         if not density > 0.0:
             raise ValueError(f"CagedBody {name!r}: density must be positive [kg/m^3], got {density:g}")
         if not isinstance(points, SurfacePoints) and points < 0:
@@ -66,7 +67,7 @@ class CagedBody:
         self.name, self.cage, self.density = name, cage, density
         self.vertices = torch.tensor(np.asarray(vertices), dtype=torch.float64)
         self.faces = torch.tensor(np.asarray(faces), dtype=torch.int64)
-        volume = mass_properties(self.vertices, self.faces).volume.item()
+        volume = closed_mass_properties(self.vertices, self.faces).volume.item()
         if not volume > 0.0:
             raise ValueError(
                 f"CagedBody {name!r}: its mesh encloses {volume:.3g} m^3, which must be positive: it must be closed, "
@@ -103,7 +104,7 @@ class CagedBody:
                 f"{tuple(handles.shape)}"
             )
         vertices = self.weights @ handles.to(self.weights)
-        volume = mass_properties(vertices.detach(), self.faces).volume.item()
+        volume = closed_mass_properties(vertices.detach(), self.faces).volume.item()
         if not volume > 0.0:
             at = self._culprit(handles.detach())
             raise ValueError(
@@ -120,7 +121,7 @@ class CagedBody:
         """
         with torch.enable_grad():
             half = (0.5 * (self.rest + handles.to(self.rest))).requires_grad_()
-            volume = mass_properties(self.weights @ half, self.faces).volume
+            volume = closed_mass_properties(self.weights @ half, self.faces).volume
             (slope,) = torch.autograd.grad(volume, half)
         return int((slope * (handles.to(self.rest) - self.rest)).sum(dim=1).argmin())
 
@@ -150,7 +151,7 @@ class CagedBody:
         points, areas = vertices.new_zeros(0, 3), vertices.new_zeros(0)
         if self.contacts is not None:
             points, areas = self.contacts.positions(vertices), self.contacts.areas(vertices)
-        mass = mass_properties(vertices, self.faces, self.density)
+        mass = closed_mass_properties(vertices, self.faces, self.density)
         return BodyShape(mass, points, areas, [(vertices, self.faces)])
 
     def rigid_body(self, handles: torch.Tensor | None = None, **options: Any) -> RigidBody:

@@ -4,10 +4,10 @@ import dataclasses
 
 import torch
 
-from warpbots.design.mesh_arrays import check_mesh
+from warpbots.design.mesh_arrays import check_mesh, refuse_open
 from warpbots.scene.field_types import checked
 
-__all__ = ["MassProperties", "mass_properties"]
+__all__ = ["MassProperties", "closed_mass_properties", "mass_properties"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,11 +44,22 @@ def mass_properties(vertices: torch.Tensor, faces: torch.Tensor, density: float 
         density: Density [kg/m^3].
 
     Raises:
-        ValueError: An argument has the wrong type or shape, or a face has the index of a vertex that does not exist.
+        ValueError: An argument has the wrong type or shape, a face has the index of a vertex that does not exist, the
+            mesh is open, or the density is not positive.
     """
     check_mesh(vertices, faces, "mass_properties")
+    refuse_open(vertices.detach().cpu().numpy(), faces.cpu().numpy(), "mass_properties")
     if isinstance(density, torch.Tensor) and density.numel() != 1:
         raise ValueError(f"mass_properties: density must be one number [kg/m^3], got shape {tuple(density.shape)}")
+    if not density > 0.0:
+        raise ValueError(f"mass_properties: density must be positive [kg/m^3], got {float(density):g}")
+    return closed_mass_properties(vertices, faces, density)
+
+
+def closed_mass_properties(
+    vertices: torch.Tensor, faces: torch.Tensor, density: float | torch.Tensor = 1.0
+) -> MassProperties:
+    """The result of `mass_properties` for a mesh that is known to be closed, without checks of the arguments."""
     origin = vertices.detach().mean(dim=0)  # where tetrahedra have few digits to lose
     r = (vertices - origin).T.contiguous()  # by coordinate: half the time of (k, 3)
     a, b, c = (r.index_select(1, corner) for corner in faces.T)

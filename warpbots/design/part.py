@@ -9,7 +9,8 @@ import torch
 
 from warpbots.design.closed_mesh import open_edge
 from warpbots.design.grid_mesh import surface_of_cells
-from warpbots.design.mass_properties import mass_properties
+from warpbots.design.mass_properties import closed_mass_properties
+from warpbots.design.mesh_arrays import refuse_fractions
 from warpbots.design.surface_points import SurfacePoints, surface_points
 from warpbots.scene.field_types import checked, conform
 
@@ -48,14 +49,16 @@ class Part:
         faces, count = np.asarray(self.faces), len(self.vertices)
         if faces.ndim != 2 or faces.shape[1] != 3 or faces.min(initial=0) < 0 or faces.max(initial=0) >= count:
             raise ValueError(f"Part: faces must name three of {count} vertices each, got an array {faces.shape}")
+        refuse_fractions(faces, "Part")
         if np.shape(self.exposed) != (len(faces),):
             raise ValueError(f"Part: exposed must have shape ({len(faces)},), got {np.shape(self.exposed)}")
+        _refuse_numbers("exposed", self.exposed, "face")
         if (edge := open_edge(faces, count)) is not None:
             raise ValueError(
                 f"Part: its mesh is open at the edge of vertices {edge[0]} and {edge[1]}, which has not one face on "
                 f"each side: close it, merge vertices that coincide, and turn all faces outwards"
             )
-        volume = mass_properties(torch.as_tensor(self.vertices), torch.as_tensor(faces)).volume.item()
+        volume = closed_mass_properties(torch.as_tensor(self.vertices), torch.as_tensor(faces)).volume.item()
         if not volume > 0.0:
             raise ValueError(
                 f"Part: its mesh encloses {volume:.3g} m^3, which must be positive, with faces counter-clockwise seen "
@@ -80,6 +83,7 @@ class Part:
                 and the coordinate along this axis [m].
             points: Approximate number of contact points, which are spread over the exposed faces.
         """
+        refuse_fractions(faces, "Part")
         vertices, faces = np.array(vertices, dtype=np.float64), np.array(faces, dtype=np.int64)
         exposed = np.ones(len(faces), dtype=bool)
         for axis, plane in hidden:
@@ -104,7 +108,11 @@ class Part:
                 and the coordinate along this axis [m].
             points: Approximate number of contact points, which are spread over the exposed faces.
         """
-        cells = np.ones(np.array(nodes.shape[:3]) - 1, dtype=bool) if filled is None else filled
+        size = tuple(n - 1 for n in nodes.shape[:3])
+        cells = np.ones(size, dtype=bool) if filled is None else filled
+        if cells.shape != size:
+            raise ValueError(f"Part: filled must have shape {size}, got {cells.shape}")
+        _refuse_numbers("filled", cells, "cell")
         return cls.of_mesh(*surface_of_cells(nodes, cells), hidden, points)
 
     @checked
@@ -116,3 +124,12 @@ class Part:
     def contacts(self) -> SurfacePoints | None:
         """The contact points of the part, which move with the mesh; None if the part has no contact points."""
         return surface_points(self.vertices, self.faces[self.exposed], self.points) if self.points else None
+
+
+def _refuse_numbers(field: str, marks: np.ndarray, of: str) -> None:
+    """Raise unless marks of faces or cells are truth values; numbers would be taken as indices."""
+    if np.asarray(marks).dtype != bool:
+        raise ValueError(
+            f"Part: {field} must be True or False for each {of}, got numbers of type {np.asarray(marks).dtype}; "
+            f"{field}.astype(bool) makes them of 0 and 1"
+        )

@@ -4,6 +4,7 @@ import numpy as np
 
 from warpbots.meshing.boxes import box_hexahedra
 from warpbots.scene import Box, Posed, SceneError, Shape
+from warpbots.scene.field_types import checked
 from warpbots.scene.memory_limit import refuse_excess
 
 __all__ = ["hexahedra"]
@@ -12,6 +13,7 @@ _CELL = 2e3
 """Memory per cell [bytes]."""
 
 
+@checked
 def hexahedra(shape: Shape, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
     """Fill a box, which may be rotated, with hexahedra on a regular grid.
 
@@ -25,7 +27,10 @@ def hexahedra(shape: Shape, cell_size: float) -> tuple[np.ndarray, np.ndarray]:
 
     Raises:
         SceneError: The shape is not a box.
+        ValueError: `cell_size` is not positive.
     """
+    if cell_size <= 0.0:
+        raise ValueError(f"hexahedra: cell_size must be a positive length [m], got {cell_size:g}")
     if isinstance(shape, Posed):
         vertices, cells = hexahedra(shape.shape, cell_size)
         return vertices @ np.array(shape.rotation).T + np.array(shape.translation), cells

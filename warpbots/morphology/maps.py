@@ -78,7 +78,7 @@ class Stretch:
         end: Coordinate of the plane at which the stretched space ends [m], greater than `start`.
 
     Raises:
-        ValueError: The end is not beyond the start.
+        ValueError: The end is not beyond the start, or the factor is not one number.
     """
 
     factor: torch.Tensor | float
@@ -88,6 +88,11 @@ class Stretch:
 
     def __post_init__(self):
         conform(self)
+        if isinstance(self.factor, torch.Tensor) and self.factor.numel() != 1:
+            raise ValueError(
+                f"Stretch: factor must be one number, got a tensor of shape {tuple(self.factor.shape)}; make a Stretch "
+                f"for each axis, and join them by Composition"
+            )
         if not self.start < self.end:
             raise ValueError(f"Stretch: end must be greater than start, got {self.start:g} m and {self.end:g} m")
 
@@ -98,7 +103,7 @@ class Stretch:
             raise ValueError(f"Stretch: axis must be from 0 to {points.shape[1] - 1}, got {self.axis}")
         along = torch.zeros(points.shape[1]).to(points)
         along[self.axis] = 1.0
-        factor = torch.as_tensor(self.factor).to(points)
+        factor = torch.as_tensor(self.factor).to(points).reshape(())
         inside = points[:, self.axis].clamp(self.start, self.end) - self.start
         return points + (factor - 1.0) * inside[:, None] * along
 

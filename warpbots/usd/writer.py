@@ -1,6 +1,7 @@
 """Writing a scene or a trajectory as a USD file."""
 
 import functools
+import inspect
 import os
 from pathlib import Path
 from typing import Any
@@ -77,14 +78,18 @@ def write(
             - a parameter of elements such as ``"youngs_modulus"``.
 
     Raises:
-        ValueError: `path` has none of these extensions, a trajectory would overwrite the file of its scene, `springs`
-            is set for a motion without springs, or `color` is not the name of a quantity.
+        ValueError: `path` has none of these extensions, an option of trajectories is given for a scene, a trajectory
+            would overwrite the file of its scene, `springs` is set for a motion without springs, or `color` is not the
+            name of a quantity.
         SceneError: The other content of the source is inconsistent with the scene, or the scene has changed a robot
             written by another program.
         OSError: The file cannot be written; files that were there before are unchanged.
     """
     path = Path(path).resolve()  # open layers have resolved paths
     if isinstance(what, Scene):
+        _refuse_motion_options(
+            fps=fps, every=every, velocities=velocities, particles=particles, springs=springs, color=color
+        )
         several = functools.partial(_write_scene, scene=what, surfaces=bool(surfaces))
     elif isinstance(what, Trajectory):
         refuse_overwriting(path, what.scene)
@@ -98,6 +103,20 @@ def write(
         write_single_file(path, several)
     else:
         several(path)
+
+
+def _refuse_motion_options(**options: Any) -> None:
+    """Raise if an option that concerns trajectories alone is given for a scene.
+
+    Raises:
+        ValueError: An option differs from its default.
+    """
+    for name, value in options.items():
+        if value != inspect.signature(write).parameters[name].default:
+            raise ValueError(
+                f"write: {name} is for trajectories, and this is a Scene, got {name}={value!r}; leave it out, or write "
+                f"a trajectory of the scene, such as sim.rollout(None, 100)"
+            )
 
 
 def _write_scene(path: Path, scene: Scene, surfaces: bool) -> None:

@@ -53,10 +53,18 @@ class Camera:
             azimuth: Angle from the x axis to the direction of the viewer, about the z axis [degrees]; only in 3D.
             elevation: Angle of the viewer above the horizon, in (0, 90] [degrees]; only in 3D.
             obstacles: Shapes of the obstacles, at several moments if they move; None for the obstacles at the start.
+
+        Raises:
+            ValueError: The elevation is out of its range, or the points are not finite, have the wrong shape, or are
+                none.
         """
+        if not 0.0 < elevation <= 90.0:
+            raise ValueError(
+                f"Camera.around: elevation must be in (0, 90] degrees, got {elevation:g}; pictures look from above"
+            )
         if obstacles is None:
             obstacles = swept(scene.obstacles, *(a[None] for a in at_start(scene)))
-        x = np.asarray(position, dtype=np.float64).reshape(-1, scene.dim)
+        x = _points(position, scene.dim)
         corners = [x.min(axis=0)[None], x.max(axis=0)[None], *_neighbors(obstacles, x.min(axis=0), x.max(axis=0))]
         lower, upper = np.concatenate(corners).min(axis=0), np.concatenate(corners).max(axis=0)
         room = max(_ROOM * float((upper - lower).max()), 1e-6)
@@ -91,6 +99,19 @@ class Camera:
     def depth(self, x: np.ndarray) -> np.ndarray:
         """Depth [m], shape (n,), of the points `x` [m], shape (n, 3); it is larger for points closer to the viewer."""
         return x @ self.axes[2]
+
+
+def _points(position: np.ndarray, dim: int) -> np.ndarray:
+    """The points in view [m], shape (n, dim).
+
+    Raises:
+        ValueError: There is none, they have the wrong shape, or a number is not finite.
+    """
+    x = np.asarray(position, dtype=np.float64)
+    if not x.size or x.shape[-1] != dim or not np.isfinite(x).all():
+        what = "an array with a number that is not finite" if x.size and x.shape[-1] == dim else f"shape {x.shape}"
+        raise ValueError(f"Camera.around: position must be finite points of shape (..., {dim}), got {what}")
+    return x.reshape(-1, dim)
 
 
 def _neighbors(obstacles: Sequence[Shape], lower: np.ndarray, upper: np.ndarray) -> list[np.ndarray]:

@@ -84,8 +84,12 @@ def draw(
 
     Raises:
         ValueError: `position`, `poses`, `control`, `value`, `obstacles` or `goal` has the wrong shape or is not
-            finite, or `cut` is not a shape or is given in 2D.
+            finite, `label` is given without `value`, or `cut` is not a shape or is given in 2D.
     """
+    if label is not None and value is None:
+        raise ValueError(
+            f"draw: label is the name of value, which is missing, got {label!r}; give value, or leave it out"
+        )
     particles, solids = NO_PARTICLES if particles is None else particles, solids_of(scene)
     poses = poses_at_zero(scene) if poses is None else BodyPoses(*poses)
     position = particles.position if position is None else _checked(position, particles.position.shape, "position")

@@ -33,13 +33,19 @@ def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None 
     Args:
         mesh: A closed mesh [mm].
         angle: Largest angle from the vertical of a surface that prints without supports [degrees].
-        up: Upward direction, shape (3,); None for z. The bed touches the lowest vertex.
+        up: Upward direction of any length, shape (3,); None for z. The bed touches the lowest vertex.
+
+    Raises:
+        ValueError: `up` has no direction.
     """
-    return _overhang(mesh, angle, np.array([0.0, 0.0, 1.0]) if up is None else up)[0]
+    upward = np.array([0.0, 0.0, 1.0]) if up is None else np.asarray(up, np.float64)
+    if upward.shape != (3,) or not np.linalg.norm(upward) > 0.0:
+        raise ValueError(f"overhang_share: up must be three numbers, not all zero, got {upward.tolist()}")
+    return _overhang(mesh, angle, upward / np.linalg.norm(upward))[0]
 
 
 def _overhang(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray) -> tuple[float, float]:
-    """The fraction of a surface that overhangs, and the fraction that lies on the bed."""
+    """The fraction of a surface that overhangs, and the fraction that lies on the bed; `up` is a unit vector."""
     height = mesh.vertices @ up
     bed = (height - height.min() <= _ON_BED)[mesh.faces].all(axis=1)
     hanging = mesh.face_normals @ up < -np.sin(np.radians(angle)) - 1e-9

@@ -112,6 +112,12 @@ def _refuse_strangers(
             )
         elif not JOINTS[joint.kind].has_axis:
             faults.append(f"AxleHole at {hole.joint!r}: a {joint.kind} joint has no axis; use a revolute one")
+        elif not {joint.parent, joint.child} & set(names):
+            ends = " and ".join(repr(name) for name in (joint.parent, joint.child) if name is not None)
+            faults.append(
+                f"AxleHole at {hole.joint!r}: none of its bodies is printed, as {ends} has no shape; give one a shape, "
+                f"or leave the hole out"
+            )
     faults += [
         f"up: there is no body {name!r} with a shape; the scene has {', '.join(names)}"
         for name in up

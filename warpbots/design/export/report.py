@@ -105,20 +105,20 @@ class PrintReport:
         return _table(head, rows)
 
     def _axle_sections(self) -> list[str]:
-        holes: dict[str, list[Drilled]] = {}
+        holes: dict[int, list[Drilled]] = {}  # a joint may have several holes
         for part in self.parts:
             for drilled in part.drilled:
                 if isinstance(drilled.hole, AxleHole):
-                    holes.setdefault(drilled.hole.joint, []).append(drilled)
+                    holes.setdefault(id(drilled.hole), []).append(drilled)
         if not holes:
             return []
         rows, needed = [], Counter[str]()
-        for joint, bores in holes.items():
+        for bores in holes.values():
             hole = bores[0].hole
             assert isinstance(hole, AxleHole)
             length = max(b.end for b in bores) - min(b.start for b in bores)
             widths = ", ".join(f"{b.diameter:.2f} in {b.part}" for b in bores)
-            rows.append([joint, hole.fastener, f"{1000.0 * hole.diameter:.2f}", f"{length:.1f}", widths])
+            rows.append([hole.joint, hole.fastener, f"{1000.0 * hole.diameter:.2f}", f"{length:.1f}", widths])
             needed[f"{hole.fastener}, {1000.0 * hole.diameter:.2f} mm × {length:.1f} mm"] += 1
         head = ["joint", "kind", "diameter [mm]", "length [mm]", "holes [mm]"]
         list_ = "\n".join(f"- {count} × {what}" for what, count in needed.items())

@@ -91,9 +91,10 @@ class Design:
         The file contains the derivation, the factors to the last bit, and the component sizes that the factors scale.
 
         Raises:
-            ValueError: `about` is not plain data.
+            ValueError: `about` is not plain data, or has a key that is not a text.
             OSError: The file cannot be written.
         """
+        _refuse_keys(self.about)
         used = sorted({*self.topology.term.symbols()})
         data = {
             "format": _FORMAT,
@@ -137,6 +138,18 @@ class Design:
             return cls(topology, data["factors"], tuple(data["constant"]), data["density"], data["about"])
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise ValueError(f"{path} is no design that can be read: {_reason(fault)}") from None
+
+
+def _refuse_keys(data: Any) -> None:
+    """Raise if a key of plain data is not a text: JSON would turn it into one."""
+    if isinstance(data, Mapping):
+        if others := [key for key in data if not isinstance(key, str)]:
+            raise ValueError(f"Design.save: about must have texts as keys, got {others[0]!r}; write {str(others[0])!r}")
+        data = data.values()
+    elif not isinstance(data, list | tuple):
+        return
+    for value in data:
+        _refuse_keys(value)
 
 
 def _reason(fault: Exception) -> str:

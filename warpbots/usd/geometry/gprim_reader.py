@@ -24,6 +24,7 @@ from warpbots.scene import (
     Truss,
 )
 from warpbots.usd.geometry import tessellation
+from warpbots.usd.geometry.polygons import triangulated
 from warpbots.usd.stage.attributes import at_rest, axis_number
 from warpbots.usd.stage.transforms import rigid, snap, tidy, transform
 from warpbots.usd.stage.units import START
@@ -229,7 +230,7 @@ def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.n
         raise NoGeometry("it is a mesh without points or faces")
     if counts.sum() != len(corners) or counts.min() < 3:
         raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
-    faces = _fans(counts, corners)
+    faces = triangulated(points, counts, corners)
     left_handed = str(_get(prim, "orientation", "rightHanded")) == "leftHanded"
     mirrored = np.linalg.det(matrix[:3, :3]) < 0.0
     return transform(matrix, points), faces[:, ::-1] if left_handed != mirrored else faces
@@ -245,13 +246,6 @@ def mesh_points(prim: Usd.Prim) -> np.ndarray:
     if not len(points):
         raise NoGeometry("it is a mesh without points or faces")
     return points
-
-
-def _fans(counts: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Splits each polygon into triangles that start at its first corner; returns their vertices, shape (n, 3)."""
-    first = np.repeat(np.cumsum(counts) - counts, counts - 2)
-    step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
-    return corners[np.stack([first, first + step + 1, first + step + 2], axis=1)]
 
 
 def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:

@@ -54,14 +54,17 @@ def read_settings(prim: Usd.Prim | None, frame: StageUnits, faults: Faults) -> d
 
 
 def _read_gravity(prim: Usd.Prim | None, frame: StageUnits) -> tuple[float, ...]:
-    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards by default."""
+    """Gravity [m/s^2], shape (dim,), in scene axes; 9.81 downwards by default.
+
+    In UsdPhysics any negative magnitude asks for the gravity of the earth.
+    """
     down = np.array([0.0, 0.0, -1.0])
     if prim is None:
         return tuple(frame.drop(_EARTH * down).tolist())
     if not get(prim, "gravity enabled", frame):
         return (0.0,) * frame.dim
     magnitude = get(prim, "Scene.gravity magnitude", frame)
-    magnitude = _EARTH if magnitude is None else magnitude
+    magnitude = _EARTH if magnitude is None or magnitude < 0.0 else magnitude
     direction = np.zeros(3)
     if authored(prim, _DIRECTION):
         raw = np.asarray(value_of(prim, _DIRECTION)).astype(str).astype(np.float64)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from pxr import Tf, Usd, UsdGeom, UsdShade
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdShade
 
 from warpbots.usd.stage.applied_schemas import MOTION_API, RESULT_API
 from warpbots.usd.stage.attributes import authored, schemas
@@ -114,6 +114,7 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
     """
     found: list[tuple[str, str]] = []
     values: dict[str, list[tuple[str, Any]]] = {}
+    shapes = _attributes_of_shapes(ledger)
     walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
     for prim in walk:
         path = prim.GetPath()
@@ -126,6 +127,7 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
         lost = [schema for schema in _own_schemas(prim) if not _KNOWN.fullmatch(schema)]
         found += [(str(path), f"{s}, {_EXPLANATIONS.get(s, 'which warpbots does not support')}") for s in lost]
         found += [(str(path), reason) for reason in _roles(prim, ledger)]
+        found += [(str(path), reason) for name in shapes.get(path, ()) for reason in _changes_in_time(prim, name)]
         kind = str(prim.GetTypeName())
         if _SCHEMA.search(kind) and not Usd.SchemaRegistry.GetTypeFromName(kind):
             motors = (
@@ -141,6 +143,15 @@ def unread(stage: Usd.Stage, ledger: Ledger, settings: Usd.Prim | None) -> list[
             elif not _changes_nothing(prim, name, settings):
                 values.setdefault(name, []).append((str(path), _value(prim, name)))
     return found + [note for name, where in values.items() for note in _lines(name, where)]
+
+
+def _attributes_of_shapes(ledger: Ledger) -> dict[Sdf.Path, list[str]]:
+    """Names of the attributes outside of physics, such as points or a radius, that readers have read from solids."""
+    found: dict[Sdf.Path, list[str]] = {}
+    for path, name in sorted(ledger.read):
+        if path in ledger.solids and not _PROPERTY.match(name) and not name.startswith("primvars:"):
+            found.setdefault(path, []).append(name)
+    return found
 
 
 def _own_schemas(prim: Usd.Prim) -> list[str]:
@@ -174,9 +185,10 @@ def _changes_in_time(prim: Usd.Prim, name: str) -> Iterator[str]:
     attribute = prim.GetAttribute(name)
     if not attribute or MOTION_API in schemas(prim) or not attribute.ValueMightBeTimeVarying():
         return
-    samples = [attribute.Get(time) for time in attribute.GetTimeSamples()]
-    if any(sample != samples[0] for sample in samples[1:]):
-        yield f"{name}, which changes in time; its first value counts, {_shown(samples[0])}"
+    times = attribute.GetTimeSamples()
+    first = attribute.Get(times[0]) if times else None
+    if any(attribute.Get(time) != first for time in times[1:]):
+        yield f"{name}, which changes in time; its first value counts, {_shown(first)}"
 
 
 def _changes_nothing(prim: Usd.Prim, name: str, settings: Usd.Prim | None) -> bool:
