@@ -82,7 +82,7 @@ def test_a_stopped_run_leaves_its_curve_beside_the_others(monkeypatch, tmp_path,
     other = {"method": "sac", "seed": 0, "curve": [0.2, 0.1], "near": 0.005, "final": 0.1}
     (tmp_path / "softbody_learning.json").write_text(json.dumps({"fish": [other]}))
     monkeypatch.setattr(learning, "HERE", tmp_path)
-    monkeypatch.setattr(learning, "TASKS", {"fish": lambda: SimpleNamespace(near=0.005)})
+    monkeypatch.setattr(learning, "TASKS", {"fish": lambda: SimpleNamespace(near=0.005, searches={})})
     monkeypatch.setattr(learning, "learn", learn)
     monkeypatch.setattr(sys, "argv", ["softbody_learning.py", "fish", "--methods", "ppo"])
     with pytest.raises(KeyboardInterrupt):

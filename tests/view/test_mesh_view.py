@@ -123,7 +123,7 @@ def test_a_ball_is_smooth_and_edges_are_sharp(shape):
     across = np.cross(found.corner[:, 1] - found.corner[:, 0], found.corner[:, 2] - found.corner[:, 0])
     flat = across / np.linalg.norm(across, axis=1, keepdims=True)
     away = [np.degrees(np.arccos(np.einsum("fci,fci->fc", n, radial).min())) for n in (found.normal, flat[:, None])]
-    assert away[0] < 8.0 < 12.0 < away[1]
+    assert away[0] < 9.0 < 12.0 < away[1]  # 7.97 and 8.05 on two machines, whose meshes differ
 
 
 def test_nodes_of_projective_dynamics_are_drawn_where_they_are(scene):

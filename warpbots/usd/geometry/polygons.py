@@ -27,7 +27,8 @@ def triangulated(points: np.ndarray, counts: np.ndarray, corners: np.ndarray) ->
     step = np.arange(len(polygon)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     first = start[polygon]
     faces = corners[np.stack([first, first + step + 1, first + step + 2], axis=1)]
-    if (counts <= 3).all() or corners.min() < 0 or corners.max() >= len(points):  # the mesh refuses wrong indices
+    refused = corners.min() < 0 or corners.max() >= len(points) or not np.isfinite(points).all()  # by the mesh, later
+    if (counts <= 3).all() or refused:
         return faces
     corner = points[faces]
     areas = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
