@@ -1,8 +1,9 @@
-"""Moduli, stresses and lengths in other units than Pa and m are named when a simulation is built."""
+"""Moduli, stresses, lengths and times in other units than Pa, m and s are named, and so is gravity of the other sign."""
 
 import dataclasses
 
 import pytest
+import torch
 
 import warpbots as wb
 
@@ -31,7 +32,7 @@ def test_matter_that_does_not_bear_its_weight_is_named(recwarn):
     built(bar(soft), gravity=(0.0, 0.0))
     built(bar(dataclasses.replace(soft, law="weakly_compressible")))
     built(bar(dataclasses.replace(soft, law="hencky", plasticity=wb.materials.VonMises(10.0))))
-    assert not recwarn
+    assert [str(w.message) for w in recwarn] == []
 
 
 def test_actuators_far_stronger_than_their_matter_are_named(recwarn):
@@ -43,7 +44,7 @@ def test_actuators_far_stronger_than_their_matter_are_named(recwarn):
     with pytest.warns(UserWarning, match=r"^Pressure 'swell': max_pressure of 1e\+07 Pa is 240 times the bulk modulus"):
         built(bar(), pressure("swell", "left", 1e7))
     built(bar(), muscle("pull", "left", (1, 0), 4e5), pressure("swell", "left", 4e5))
-    assert not recwarn
+    assert [str(w.message) for w in recwarn] == []
 
 
 def test_a_rigid_body_in_millimetres_is_named(recwarn):
@@ -57,11 +58,55 @@ def test_a_rigid_body_in_millimetres_is_named(recwarn):
                 build()
         else:
             build()
-    assert not recwarn
+    assert [str(w.message) for w in recwarn] == []
 
 
 def test_a_ground_may_be_long(recwarn):
     slab = wb.RigidBody("ground", wb.shapes.Box((-100.0, -100.0, -1.0), (100.0, 100.0, 0.0)))
     held = wb.Joint("held", "fixed", None, "ground")
     wb.Simulation(wb.Scene([slab], joints=[held]), wb.Articulated(), 1e-3)
-    assert not recwarn
+    assert [str(w.message) for w in recwarn] == []
+
+
+def test_gravity_that_lifts_bodies_off_the_ground_is_named(recwarn):
+    def lifted(gravity, *normals):
+        walls = [
+            wb.Obstacle(wb.shapes.HalfSpace((0, 0.5 - 0.5 * n[1]), n), name=f"wall {k}") for k, n in enumerate(normals)
+        ]
+        built(bar(), gravity=gravity, obstacles=walls, name="drop")
+
+    up = (0.0, 1.0)
+    with pytest.warns(UserWarning, match=r"^Scene 'drop': gravity \(0\.0, 9\.81\) points away from Obstacle 'wall 0'"):
+        lifted((0, 9.81), up)
+    lifted((0, 9.81), up, (0, -1))  # there is a ceiling
+    lifted((3, 9), up)  # a tilted table
+    lifted((0, -9.81), up)
+    lifted((0, 9.81))
+    lifted((0, 0), up)
+    assert [str(w.message) for w in recwarn] == []
+
+
+def ball(*step):
+    """A simulation of a ball without gravity."""
+    alone = wb.Scene([wb.RigidBody("ball", wb.shapes.Sphere((0.2, 0.2, 0.2), 0.1))], gravity=(0, 0, 0))
+    return wb.Simulation(alone, wb.Articulated(), *step)
+
+
+def test_a_long_control_interval_is_named(recwarn):
+    with pytest.warns(
+        UserWarning, match=r"^Simulation: a control interval of dt = 5 s is long: give seconds .* 1 would"
+    ):
+        ball(5.0)
+    ball(5.0, 1)
+    ball(0.9)
+    assert [str(w.message) for w in recwarn] == []
+
+
+def test_a_quaternion_whose_real_part_comes_first_is_named(recwarn):
+    sim = ball(1e-3)
+    with pytest.warns(
+        UserWarning, match=r"^state field 'q': the quaternion \(1, 0, 0, 0\) of Joint 'ball' is half a turn"
+    ):
+        sim.state(q=torch.tensor([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
+    sim.state(q=torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
+    assert [str(w.message) for w in recwarn] == []

@@ -18,6 +18,7 @@ from warpbots.simulation.possible_states import MARKS, refuse_impossible
 from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.solvers import Solver
 from warpbots.solvers.scene_support import refuse_far
+from warpbots.user_warning import warn_user
 
 __all__ = ["States", "fields_of"]
 
@@ -30,15 +31,21 @@ def fields_of(state: Any) -> Tensors:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
 
 
-def _refuse_no_rotation(robot: Any, q: torch.Tensor) -> None:
-    """Raise if the quaternion of a ball or of a free joint has no length, and so is no rotation."""
+def _check_quaternions(robot: Any, q: torch.Tensor) -> None:
+    """Raise if the quaternion of a ball or of a free joint is no rotation; warn of one that begins with w."""
     for joint in robot.joints:
         if JOINTS[joint.kind].ball:
-            none = (q[:, robot.coordinates[joint.name]][:, -4:] == 0.0).all(-1)
+            quaternion = q[:, robot.coordinates[joint.name]][:, -4:]
+            none = (quaternion == 0.0).all(-1)
             if none.any():
                 raise ValueError(
                     f"state field 'q': the quaternion (x, y, z, w) of Joint {joint.name!r} has the length 0 in world "
                     f"{int(none.nonzero()[0])}, and must have one above 0; no rotation is (0, 0, 0, 1)"
+                )
+            if (quaternion == quaternion.new_tensor([1.0, 0.0, 0.0, 0.0])).all(-1).any():
+                warn_user(
+                    f"state field 'q': the quaternion (1, 0, 0, 0) of Joint {joint.name!r} is half a turn about x, as "
+                    f"quaternions are (x, y, z, w) here; no rotation is (0, 0, 0, 1)"
                 )
 
 
@@ -89,7 +96,7 @@ class States:
             if name == "position" and model.matter is not None:
                 self._refuse_far(fitted.detach().cpu().numpy())
             if name == "q":
-                _refuse_no_rotation(model.robot, fitted)
+                _check_quaternions(model.robot, fitted)
         return type(arrays)(**state)
 
     def own(self, state: Any, what: str) -> Any:

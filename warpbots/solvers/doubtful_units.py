@@ -1,4 +1,4 @@
-"""Warnings about lengths, moduli and stresses that are probably in other units than m and Pa."""
+"""Warnings about lengths, moduli and stresses that are probably not in m and Pa, and about gravity that lifts."""
 
 import itertools
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpbots.actuators import Fibre, Muscle, PneumaticCell, Pressure
-from warpbots.scene import Points, Scene, Sheet, SoftBody, Truss, parts_of
+from warpbots.scene import HalfSpace, Points, Scene, Sheet, SoftBody, Truss, parts_of
 from warpbots.user_warning import warn_user
 
 __all__ = ["warn_of_units"]
@@ -17,10 +17,13 @@ _MOST = 10.0
 _LONG = 100.0
 """Length of a rigid body from which on it is probably in millimetres [m]."""
 
+_ALONG = 0.99
+"""Cosine of the angle between gravity and the normal of a ground from which on gravity lifts bodies off it [1]."""
+
 
 def warn_of_units(scene: Scene) -> None:
-    """Warn of the first soft body far too soft for its weight or an actuator, or of the first rigid body of 100 m."""
-    said = next(itertools.chain(_too_heavy(scene), _too_strong(scene), _too_long(scene)), None)
+    """Warn of a soft body far too soft for its weight or an actuator, a rigid body of 100 m, or gravity that lifts."""
+    said = next(itertools.chain(_too_heavy(scene), _too_strong(scene), _too_long(scene), _rising(scene)), None)
     if said is not None:
         warn_user(said)
 
@@ -86,3 +89,19 @@ def _is_plain(body: SoftBody) -> bool:
         m.law == "weakly_compressible" or m.plasticity is not None or m.fibres or m.branches for m in body.materials
     )
     return not others and not any(isinstance(part, Points | Sheet | Truss) for part in parts_of(body.shape))
+
+
+def _rising(scene: Scene) -> Iterator[str]:
+    """Grounds away from which gravity points, in a scene where no half-space holds bodies back."""
+    g = np.array(scene.gravity)
+    grounds = [o for o in scene.obstacles if isinstance(o.shape, HalfSpace)]
+    fall = [float(g @ np.array(o.shape.normal)) for o in grounds]
+    if min(fall, default=0.0) < 0.0:
+        return
+    for ground, speed_up in zip(grounds, fall, strict=True):
+        if speed_up > _ALONG * np.linalg.norm(g):
+            yield (
+                f"Scene {scene.name!r}: gravity {tuple(map(float, g))} points away from Obstacle {ground.name!r}, "
+                f"whose outward normal is {tuple(map(float, ground.shape.normal))}, so that everything rises from it: "
+                f"give gravity the direction in which bodies fall, such as (0, 0, -9.81)"
+            )
