@@ -56,7 +56,8 @@ class Checkpoints:
         """Schedule that keeps all substeps, with memory O(n): the fastest schedule once it has run.
 
         Every control interval has arrays of its own, which are made in the first rollout, and recorded kernel launches,
-        which are made in the second. These two take longer than later ones.
+        which are made in the second. These two take longer than later ones. For a robot of a few hundred particles on
+        a CPU they take so long that a search gains only after 60 to 700 iterations (docs/performance.md).
         """
         return cls("all")
 
