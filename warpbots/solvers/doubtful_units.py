@@ -1,12 +1,13 @@
-"""Warnings about lengths, moduli and stresses that are probably in other units than m and Pa."""
+"""Warnings about lengths, moduli, stresses and angles that are probably in other units than m, Pa and degrees."""
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from warpbots.actuators import Fibre, Muscle, PneumaticCell, Pressure
-from warpbots.scene import Points, Scene, Sheet, SoftBody, Truss, parts_of
+from warpbots.scene import DruckerPrager, Points, Scene, Sheet, SoftBody, Truss, parts_of
 from warpbots.user_warning import warn_user
 
 __all__ = ["warn_of_units"]
@@ -17,10 +18,16 @@ _MOST = 10.0
 _LONG = 100.0
 """Length of a rigid body from which on it is probably in millimetres [m]."""
 
+_SMOOTH = math.pi / 2.0
+"""Friction angle up to which it is probably in radians; all grains have larger ones [degrees]."""
+
 
 def warn_of_units(scene: Scene) -> None:
-    """Warn of the first soft body far too soft for its weight or an actuator, or of the first rigid body of 100 m."""
-    said = next(itertools.chain(_too_heavy(scene), _too_strong(scene), _too_long(scene)), None)
+    """Warn of the first number that is probably in another unit.
+
+    These are a soft body far too soft for its weight or an actuator, sand without friction, and a rigid body of 100 m.
+    """
+    said = next(itertools.chain(_too_heavy(scene), _too_strong(scene), _too_smooth(scene), _too_long(scene)), None)
     if said is not None:
         warn_user(said)
 
@@ -65,6 +72,19 @@ def _too_strong(scene: Scene) -> Iterator[str]:
                 f"{stress:.3g} Pa is {stress / modulus:.3g} times the {what} of SoftBody {body.name!r}, {modulus:.3g} "
                 f"Pa, and deforms it beyond all measure: give both in Pa (1 kPa is 1e3)"
             )
+
+
+def _too_smooth(scene: Scene) -> Iterator[str]:
+    """Sand whose friction angle is at most a right angle in radians."""
+    for body in scene.soft:
+        for material in body.materials:
+            sand = material.plasticity
+            if isinstance(sand, DruckerPrager) and sand.friction_angle <= _SMOOTH:
+                yield (
+                    f"SoftBody {body.name!r}: DruckerPrager(friction_angle={sand.friction_angle:.3g}) is in degrees, "
+                    f"and such grains flow like a fluid: give degrees, such as "
+                    f"{math.degrees(sand.friction_angle):.3g} for {sand.friction_angle:.3g} radians"
+                )
 
 
 def _too_long(scene: Scene) -> Iterator[str]:
