@@ -14,6 +14,7 @@ from warpbots.materials import (
 )
 from warpbots.materials.cam_clay import cam_clay
 from warpbots.materials.differential import differential
+from warpbots.materials.distortion import distortion
 from warpbots.materials.drucker_prager import drucker_prager
 from warpbots.materials.elasticity import (
     DIFFERENTIALS,
@@ -52,6 +53,7 @@ __all__ = [
     "cam_clay",
     "constant_values",
     "differential",
+    "distortion",
     "drucker_prager",
     "elasticity",
     "fibre_reinforcement",
