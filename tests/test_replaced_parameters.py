@@ -123,3 +123,29 @@ def test_an_array_that_changes_later_is_checked_again_and_leaves_states_alone():
         sim.step(state, torch.zeros(sim.channels), stiffness=values)
     place += 1.0
     assert torch.equal(state.position, sim.state().position)
+
+
+def test_a_parameter_that_changes_through_its_data_is_checked_again():
+    """As a step of gradient descent is often written; torch does not count such writes."""
+    sim = simulation("springs")
+    stiffness = sim.parameter("stiffness").requires_grad_()
+    control = torch.zeros(sim.channels)
+    sim.step(sim.state(), control, stiffness=stiffness)
+    stiffness.data *= 400.0
+    with pytest.raises(ValueError, match="over the stability bound"):
+        sim.step(sim.state(), control, stiffness=stiffness)
+    stiffness.data *= -1.0
+    with pytest.raises(ValueError, match="parameter 'stiffness' must be in"):
+        sim.step(sim.state(), control, stiffness=stiffness)
+
+
+def test_a_state_does_not_change_with_the_tensors_that_it_was_made_of():
+    """One tensor is moved from start to start; a tensor with a gradient stays the one that it is."""
+    sim = simulation("springs")
+    place, starts = sim.state().position, []
+    for _ in range(2):
+        place += 0.1
+        starts.append(sim.state(position=place))
+    assert torch.allclose(starts[1].position - starts[0].position, torch.tensor(0.1).to(place), rtol=1e-4)
+    place.requires_grad_()
+    assert sim.state(position=place).position.requires_grad

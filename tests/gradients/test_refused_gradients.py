@@ -1,5 +1,8 @@
 """Gradients that do not exist, or that would be those of another motion, are refused; none is zero in silence."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 import torch
 from cases import SOLVERS, busy, least
@@ -87,6 +90,42 @@ def test_what_was_changed_in_place_before_the_gradient_is_refused(name, schedule
         given[name].mul_(1.1)
     with pytest.raises(RuntimeError, match="that the gradient of a rollout needs was changed in place"):
         loss.backward()
+
+
+@schedules
+@pytest.mark.parametrize("writer", ["numpy", "torch"])
+def test_a_controller_may_fill_the_memory_of_its_signal_again(writer, schedule):
+    """The gradient is the one of the signals of the motion, although torch does not count what NumPy writes."""
+    sim = simulation(schedule)
+    memory = np.zeros(sim.channels, sim.state().position.numpy().dtype)
+    signal = torch.from_numpy(memory)
+
+    def again(state, time):
+        (memory if writer == "numpy" else signal)[:] = np.cos(300.0 * time)
+        return signal
+
+    def gradient(controller):
+        E = sim.parameter("youngs_modulus").requires_grad_()
+        loss = sim.rollout(controller, INTERVALS, youngs_modulus=E).final.position.square().sum()
+        return torch.autograd.grad(loss, E)[0]
+
+    anew = gradient(lambda state, time: torch.full((sim.channels,), float(np.cos(300.0 * time)), dtype=signal.dtype))
+    assert torch.equal(gradient(again), anew) and anew.any()
+
+
+def test_readings_keep_the_signal_of_their_gradient():
+    """A signal that NumPy changes before the gradient is computed."""
+    sim = simulation()
+    memory = np.full(sim.channels, 0.3, sim.state().position.numpy().dtype)
+    state = sim.state()
+    F = (1.1 * state.deformation).requires_grad_()
+    found = []
+    for later in (0.3, -1.0):
+        memory[:] = 0.3
+        stress = sim.sense(dataclasses.replace(state, deformation=F), torch.from_numpy(memory)).stress.sum()
+        memory[:] = later
+        found.append(torch.autograd.grad(stress, F)[0])
+    assert torch.equal(*found)
 
 
 def test_a_trajectory_does_not_change_with_what_it_was_made_of():

@@ -1,5 +1,6 @@
 """Threads of a user and threads of a simulation: what each gets is what one thread gets alone, bit for bit."""
 
+import dataclasses
 import multiprocessing
 import os
 import pickle
@@ -17,10 +18,14 @@ from designs import DESIGNS, designed, varied
 from torch.utils.data import DataLoader
 
 import warpbots as wb
+from warpbots.actuation_laws import proportional, stress_law
 from warpbots.gradients.streams import replaying
 from warpbots.gradients.thread_team import at_once
+from warpbots.materials import LAWS, neo_hookean, st_venant_kirchhoff
+from warpbots.scene import Box, Material, Scene, SoftBody, StressActuator
 from warpbots.simulation import Simulation, world_shares
 from warpbots.simulation.world_shares import usual_threads
+from warpbots.solvers import MPM
 
 THREADS, ROUNDS = 4, 3
 
@@ -267,3 +272,29 @@ def test_a_process_can_be_copied_while_another_thread_simulates():
 
 def test_copies_have_the_threads_of_the_original():
     assert pickle.loads(pickle.dumps(shared())).threads == 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Swelling(StressActuator):
+    """A stress whose law the test registers."""
+
+
+def test_laws_that_are_registered_later_change_no_simulation(monkeypatch):
+    """Threads build models of their own when they are first needed, with the laws that the simulation was made with."""
+
+    def register(law, stress):
+        monkeypatch.setitem(LAWS, "registered", law)
+        stress_law.register(Swelling, lambda actuator, dim: (proportional, -stress * np.eye(dim)))
+
+    found = {}
+    for threads, later in ((1, False), (1, True), (2, True)):
+        register(neo_hookean.law, 500.0)
+        body = SoftBody("bar", Box((0.0, 0.0), (0.2, 0.1)), Material(1e4, law="registered"))
+        body = dataclasses.replace(body, regions={"all": body.shape})
+        scene = Scene([body], [Swelling("swell", "all")], gravity=(0.0, 0.0))
+        sim = Simulation(scene, MPM(0.05), 1e-3, 4, worlds=2, threads=threads)
+        if later:
+            register(st_venant_kirchhoff.law, -100.0)
+        start = sim.state(deformation=torch.diag(torch.tensor([1.4, 0.9])).to(sim.state().position))
+        found[threads, later] = sim.rollout(torch.ones(1), 5, start).final.position
+    assert all(torch.equal(x, found[1, False]) for x in found.values())

@@ -22,7 +22,9 @@ from soft_bodies import (
     truss,
 )
 
-from warpbots.scene import Attachment, Box, Constraint, Material, Muscle, Pressure, Scene, SoftBody
+from warpbots.scene import Attachment, Box, Constraint, Material, Muscle, Pressure, Scene, Sheet, SoftBody
+from warpbots.simulation import Simulation
+from warpbots.solvers import ProjectiveDynamics
 
 pytestmark = pytest.mark.verification
 
@@ -174,3 +176,19 @@ def test_momenta_of_soft_bodies_and_bones_are_slopes_of_their_kinetic_energy(rng
     np.testing.assert_allclose(r.momentum[0].detach(), p, rtol=1e-10)
     np.testing.assert_allclose(r.angular_momentum[0].detach(), L, rtol=1e-10)
     assert (r.bone_kinetic_energy.sum() > 0.0) and (r.bone_kinetic_energy.sum() < r.kinetic_energy)
+
+
+@pytest.mark.verification(float32=True)
+def test_a_sheet_stores_the_energy_of_a_small_strain():
+    """t A (mu e : e + lambda/2 (tr e)^2) of plane stress; rounding of terms of order one was as large."""
+    E, nu, thickness = 1e5, 0.3, 1e-3
+    sheet = SoftBody("sheet", Sheet.rectangle((0.0, 0.0), (0.4, 0.3), thickness, (4, 3)), Material(E, nu))
+    sim = Simulation(Scene((sheet,), gravity=(0.0,) * 3), ProjectiveDynamics(), 1e-3, 1)
+    x = sim.state().position
+    mu, lam = E / (2.0 + 2.0 * nu), E * nu / (1.0 - nu**2)
+    for size in (0.6, 1.0, 1.7):
+        strain = size * torch.finfo(x.dtype).eps ** 0.5 * np.array([1.0, -0.5])
+        energy = 0.4 * 0.3 * thickness * (mu * (strain**2).sum() + lam / 2.0 * strain.sum() ** 2)
+        stretch = torch.as_tensor([*(1.0 + strain), 1.0]).to(x)
+        found = sim.sense(sim.state(position=x * stretch)).elastic_energy.item()
+        assert found == pytest.approx(energy, rel=0.02)

@@ -9,7 +9,7 @@ from skeletons import arm, simulated
 from soft_bodies import breathing, forces_at, simulation, sliding
 
 from warpbots.optimize import Unknown, methods, minimize
-from warpbots.scene import Box, Constraint, HalfSpace, Load, Material, Scene, SoftBody, floor
+from warpbots.scene import Box, Constraint, HalfSpace, Load, Material, Muscle, Scene, SoftBody, floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM, ProjectiveDynamics
 from warpbots.solvers.projective import equilibrium
@@ -100,6 +100,20 @@ def test_faults():
         equilibrium(solver, model, dt=0.0)
     with pytest.raises(ValueError, match=r"equilibrium: control must have the shape \(1, 0\) or \(0,\), got \(2,\)"):
         equilibrium(solver, model, np.zeros(2))
+
+
+def test_signals_out_of_their_range_are_refused():
+    """As by a step; the equilibrium under twice the largest stress of a muscle was found without a word."""
+    scene = rod((0.0,) * 3, cells=(2, 1, 1))
+    (body,), outer = scene.bodies, HalfSpace((0.01, 0.0, 0.0), (-1.0, 0.0, 0.0))
+    body = dataclasses.replace(body, regions=body.regions | {"outer": outer})
+    muscle = Muscle("pull", "outer", (1.0, 0.0, 0.0), 1e3)
+    scene = dataclasses.replace(scene, bodies=(body,), actuators=(muscle,))
+    sim = Simulation(scene, ProjectiveDynamics(0.02), 0.01, 1)
+    for u in (2.0, -1.5, float("nan")):
+        with pytest.raises(ValueError, match=rf"equilibrium: control\[0, 0\] of actuator 'pull' is {u:g}; .* in \[-1"):
+            sim.equilibrium(torch.tensor([u]))
+    sim.equilibrium(torch.tensor([-1.0]))
 
 
 def sagged(sim: Simulation, dt: float, control: torch.Tensor, **parameters: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,7 @@
-"""Moduli, stresses, lengths and times in other units than Pa, m and s are named, and so is gravity of the other sign."""
+"""Moduli, stresses, lengths, times and angles in other units than Pa, m, s and degrees are named, and so is gravity up."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -44,6 +45,19 @@ def test_actuators_far_stronger_than_their_matter_are_named(recwarn):
     with pytest.warns(UserWarning, match=r"^Pressure 'swell': max_pressure of 1e\+07 Pa is 240 times the bulk modulus"):
         built(bar(), pressure("swell", "left", 1e7))
     built(bar(), muscle("pull", "left", (1, 0), 4e5), pressure("swell", "left", 4e5))
+    assert [str(w.message) for w in recwarn] == []
+
+
+def test_sand_with_a_friction_angle_in_radians_is_named(recwarn):
+    def sand(angle):
+        return bar(wb.Material(5e4, 0.3, 1000.0, "hencky", plasticity=wb.materials.DruckerPrager(angle)))
+
+    with pytest.warns(
+        UserWarning, match=r"^SoftBody 'bar': DruckerPrager\(friction_angle=0\.524\) is in degrees, .* such as 30 for"
+    ):
+        built(sand(math.pi / 6.0))
+    built(sand(30.0))
+    built(sand(2.0))
     assert [str(w.message) for w in recwarn] == []
 
 

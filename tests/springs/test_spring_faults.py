@@ -15,6 +15,7 @@ from warpbots.scene import (
     HalfSpace,
     Load,
     Material,
+    Muscle,
     Oscillation,
     Scene,
     SceneError,
@@ -156,6 +157,25 @@ def test_poissons_ratio_is_said():
     other = dataclasses.replace(scene.bodies[0], regions=whole, region_materials=of_region)
     with pytest.warns(UserWarning, match="Poisson's ratio 0.25, instead of 0.1 in 'blob'"):
         MassSpring(0.05).build(Scene([dataclasses.replace(other, material=Material(1e4, 0.25))]))
+
+
+def test_actuators_that_leave_no_length_are_refused():
+    """As under ProjectiveDynamics; the body was crushed to a point. Only springs that several drive count for all."""
+    left, right = Box((0, 0), (0.1, 0.1)), Box((0.1, 0), (0.2, 0.1))
+    whole = SoftBody("bar", Box((0, 0), (0.2, 0.1)), Material(1e4, 0.25), {"left": left, "right": right})
+    six, five = Expansion("one", "left", 0.6), Expansion("two", "left", 0.5, (1, 0))
+    wave = Oscillation("wave", "left", 0.51, 1.0, wave=(3.0, 0.0))
+    for actuators, words in (
+        ([six, five], "actuators 'one', 'two': together they strain a spring by up to 1.1, which leaves no length"),
+        ([wave], "actuators 'wave': together they strain a spring by up to 1.02, which"),
+    ):
+        with pytest.raises(SceneError, match=words):
+            MassSpring(0.05).build(Scene([whole], actuators))
+    apart = dataclasses.replace(five, region="right")
+    MassSpring(0.05).build(Scene([whole], [six, apart]))
+    MassSpring(0.05).build(
+        Scene([whole], [dataclasses.replace(wave, amplitude=0.49), Muscle("m", "left", (1, 0), 3e4)])
+    )
 
 
 def test_what_mpm_does_not_know():

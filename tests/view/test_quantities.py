@@ -172,6 +172,15 @@ def test_an_unknown_quantity_is_refused():
         film_strip(motion, 2, color="heat")
 
 
+def test_parameters_with_several_components_have_their_norm():
+    """Of all components of all families: directions of unit length and moduli of 3 and 4 kPa."""
+    fibres = [wb.materials.FibreReinforcement(along, modulus) for along, modulus in (((1, 0), 3e3), ((0, 1), 4e3))]
+    body = SoftBody("bar", Box((0.0, 0.0), (0.2, 0.1)), Material(E, NU, fibres=fibres))
+    motion = wb.Simulation(Scene([body], gravity=(0.0, 0.0)), wb.MPM(dx=0.05), dt=1e-4).rollout(None, 1)
+    for name, norm in (("fibre_modulus", 5e3), ("fibre_direction", 2.0**0.5)):
+        np.testing.assert_allclose(at_start(motion, name), norm, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "label"), [("youngs_modulus", "Young's modulus [Pa]"), ("density", "mass density at rest [kg/m^3]")]
 )

@@ -16,7 +16,7 @@ from warpbots.actuation_laws.fibre import fibre_pull
 from warpbots.actuation_laws.pneumatic_law import cell_functions
 from warpbots.actuation_laws.strain import rest_strain
 from warpbots.actuation_laws.stress import acts_as_stress, proportional, stress_law
-from warpbots.actuation_laws.stress_checks import law_and_constants, without_energy
+from warpbots.actuation_laws.stress_checks import kept_stress_laws, law_and_constants, without_energy
 from warpbots.renamed import refuse_former
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "cell_functions",
     "contraction",
     "fibre_pull",
+    "kept_stress_laws",
     "law_and_constants",
     "proportional",
     "rest_strain",

@@ -4,7 +4,11 @@ A stress that is not symmetric would turn matter without a torque, and a stress 
 give wrong gradients. The same differences show whether P = F S has an energy: then the derivative of P is symmetric.
 """
 
+import contextlib
 import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 
 import numpy as np
 import warp as wp
@@ -17,7 +21,7 @@ from warpbots.numerics.derivative_checks import ALLOWED, Sampled, disagreement, 
 from warpbots.numerics.derivative_checks import evaluated as evaluated_by
 from warpbots.scene import Actuator, Scene, SceneError
 
-__all__ = ["evaluated", "law_and_constants", "refuse_wrong_laws", "without_energy"]
+__all__ = ["evaluated", "kept_stress_laws", "law_and_constants", "refuse_wrong_laws", "without_energy"]
 
 _SAMPLES = 8
 _STRAIN = 0.2
@@ -26,6 +30,22 @@ _STRAIN = 0.2
 _UNROLLED = 3
 """Largest number of passes of unrolled loops in kernels of second derivatives, the smallest in all kernels."""
 
+_kept: ContextVar[Mapping[type, Callable]] = ContextVar("kept stress laws", default=MappingProxyType({}))
+
+
+@contextlib.contextmanager
+def kept_stress_laws(functions: Mapping[type, Callable]) -> Iterator[None]:
+    """Context in which actuators have the laws of `functions`, by class, whatever has been registered since.
+
+    Args:
+        functions: Functions that were registered with `stress_law`, by the class of the actuator.
+    """
+    token = _kept.set(functions)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
 
 def law_and_constants(actuator: Actuator, dim: int) -> tuple[StressFunction, np.ndarray]:
     """The law of a stress actuator and its constants as an array, see `stress_law`.
@@ -33,7 +53,7 @@ def law_and_constants(actuator: Actuator, dim: int) -> tuple[StressFunction, np.
     Raises:
         SceneError: What is registered for the actuator returns something else.
     """
-    found = stress_law(actuator, dim)
+    found = _kept.get().get(type(actuator), stress_law)(actuator, dim)
     who = f"{type(actuator).__name__} {actuator.name!r}: its function registered with stress_law"
     if not isinstance(found, tuple) or len(found) != 2:
         raise SceneError(f"{who} must return a law and its constants, `law, c`, got {found!r}")

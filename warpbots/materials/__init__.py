@@ -14,6 +14,7 @@ from warpbots.materials import (
 )
 from warpbots.materials.cam_clay import cam_clay
 from warpbots.materials.differential import differential
+from warpbots.materials.distortion import distortion
 from warpbots.materials.drucker_prager import drucker_prager
 from warpbots.materials.elasticity import (
     DIFFERENTIALS,
@@ -22,6 +23,7 @@ from warpbots.materials.elasticity import (
     Law,
     elasticity,
     functions_of,
+    kept_laws,
     law_of,
     numbers_type,
     p_wave_modulus,
@@ -51,10 +53,12 @@ __all__ = [
     "cam_clay",
     "constant_values",
     "differential",
+    "distortion",
     "drucker_prager",
     "elasticity",
     "fibre_reinforcement",
     "functions_of",
+    "kept_laws",
     "lame_lambda",
     "lame_mu",
     "law_of",

@@ -1,7 +1,10 @@
 """The elasticity of a material: its law plus its added volumetric energy, in terms of E and nu."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import NamedTuple
 
 import warp as wp
@@ -13,8 +16,8 @@ from warpbots.numerics import matrix, real, wrong_arguments
 from warpbots.scene import SceneError
 
 __all__ = [
-    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "arguments_of", "constants_of", "elasticity", "functions_of", "law_of",
-    "numbers_type", "of_poissons_ratio", "p_wave_modulus",
+    "DIFFERENTIALS", "FLUIDS", "LAWS", "Law", "arguments_of", "constants_of", "elasticity", "functions_of", "kept_laws",
+    "law_of", "numbers_type", "of_poissons_ratio", "p_wave_modulus",
 ]  # fmt: skip
 
 Definition = Callable[[int], tuple[wp.Function, wp.Function, wp.Function]]
@@ -43,6 +46,8 @@ _Parts = tuple[Definition, Differential | None, tuple[LawConstant, ...]]
 _REGISTERED: dict[str, list[_Parts]] = {}
 """Laws that have been registered under each name, in the order of their first use."""
 
+_kept: ContextVar[Mapping[str, "Law"]] = ContextVar("kept laws", default=MappingProxyType({}))
+
 
 class Law(NamedTuple):
     """A snapshot of a registered law. Kernels are made for a snapshot: a later registration leads to new kernels.
@@ -63,12 +68,24 @@ class Law(NamedTuple):
     constants: tuple[LawConstant, ...]
 
 
+@contextlib.contextmanager
+def kept_laws(laws: Mapping[str, Law]) -> Iterator[None]:
+    """Context in which `law_of` returns `laws`, by name, whatever has been registered since."""
+    token = _kept.set(laws)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 def law_of(name: str) -> Law:
-    """The law that was registered last under a name.
+    """The law that was registered last under a name, or the one of `kept_laws`.
 
     Raises:
         ValueError: There is no such law, or its differential or constants are registered by its name.
     """
+    if name in (kept := _kept.get()):
+        return kept[name]
     if name not in LAWS:
         raise ValueError(f"Material: law must be one of {', '.join(LAWS)}, got {name!r}")
     for table, keys in (("DIFFERENTIALS", DIFFERENTIALS), ("CONSTANTS", CONSTANTS)):

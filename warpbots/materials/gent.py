@@ -16,6 +16,7 @@ stress would push matter further apart; energy and stress are therefore NaN, whi
 
 import warp as wp
 
+from warpbots.materials.distortion import distortion, log_excess
 from warpbots.materials.law_constants import LawConstant, with_constants
 from warpbots.numerics import cofactor, cofactor_differential, matrix, real
 
@@ -40,7 +41,7 @@ def stiffening(x: real, J_m: real):
 )
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi(F, mu, lambda, c), tau(F, mu, lambda, c) and P(F, mu, lambda, c) [Pa] in `dim` dimensions, with c = (J_m)."""
-    mat, cof = matrix(dim), cofactor(dim)
+    mat, cof, distortion_of = matrix(dim), cofactor(dim), distortion(dim)
     d = real(dim)
 
     @wp.func
@@ -50,9 +51,10 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def gent_energy(F: mat, mu: real, lam: real, c: _constants):
-        """Psi = -mu/2 J_m ln(1 - x / J_m) + lambda/2 (ln J)^2."""
+        """Psi = -mu/2 J_m ln(1 - x / J_m) + lambda/2 (ln J)^2, with -ln(1 - z) = z + log_excess(-z)."""
         log_J = wp.log(wp.determinant(F))
-        return real(0.5) * (lam * log_J * log_J - mu * c[0] * wp.log(real(1.0) - invariant(F, log_J) / c[0]))
+        z = distortion_of(F, log_J) / c[0]
+        return real(0.5) * (mu * c[0] * (z + log_excess(-z)) + lam * log_J * log_J)
 
     @wp.func
     def gent_stress(F: mat, mu: real, lam: real, c: _constants):

@@ -13,6 +13,7 @@ law describes plane strain. Valid while J = det F > 0; ln J makes inverted matte
 
 import warp as wp
 
+from warpbots.materials.distortion import distortion
 from warpbots.materials.law_constants import LawConstant, with_constants
 from warpbots.numerics import cofactor, matrix, real
 
@@ -28,19 +29,16 @@ _constants = wp.types.vector(1, real)
 )
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi(F, mu, lambda, c), tau(F, mu, lambda, c) and P(F, mu, lambda, c) [Pa] in `dim` dimensions, with c = (q)."""
-    mat, cof = matrix(dim), cofactor(dim)
-    d = real(dim)
+    mat, cof, distortion_of = matrix(dim), cofactor(dim), distortion(dim)
 
     @wp.func
     def mooney_rivlin_energy(F: mat, mu: real, lam: real, c: _constants):
-        """Psi = mu/2 ((1-q) (F : F - d) + q (F^-1 : F^-1 - d)) - mu (1 - 2 q) ln J + lambda/2 (ln J)^2."""
+        """Psi = mu/2 ((1-q) (F : F - d - 2 ln J) + q (F^-1 : F^-1 - d + 2 ln J)) + lambda/2 (ln J)^2."""
         q = c[0]
         J = wp.determinant(F)
-        inverse = cof(F) / J
         log_J = wp.log(J)
-        first = real(0.5) * mu * (real(1.0) - q) * (wp.ddot(F, F) - d)
-        second = real(0.5) * mu * q * (wp.ddot(inverse, inverse) - d)
-        return first + second - mu * (real(1.0) - real(2.0) * q) * log_J + real(0.5) * lam * log_J * log_J
+        shear = (real(1.0) - q) * distortion_of(F, log_J) + q * distortion_of(cof(F) / J, -log_J)
+        return real(0.5) * (mu * shear + lam * log_J * log_J)
 
     @wp.func
     def mooney_rivlin_stress(F: mat, mu: real, lam: real, c: _constants):

@@ -10,6 +10,7 @@ run.
 
 import warp as wp
 
+from warpbots.materials.distortion import distortion
 from warpbots.numerics import cofactor, cofactor_differential, matrix, real
 
 __all__ = ["differential", "law"]
@@ -17,14 +18,13 @@ __all__ = ["differential", "law"]
 
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi(F, mu, lambda), tau(F, mu, lambda) and P(F, mu, lambda) [Pa] in `dim` dimensions."""
-    mat, cof = matrix(dim), cofactor(dim)
-    d = real(dim)
+    mat, cof, distortion_of = matrix(dim), cofactor(dim), distortion(dim)
 
     @wp.func
     def neo_hookean_energy(F: mat, mu: real, lam: real):
         """Psi = mu/2 (F : F - d) - mu ln J + lambda/2 (ln J)^2."""
         log_J = wp.log(wp.determinant(F))
-        return real(0.5) * mu * (wp.ddot(F, F) - d) - mu * log_J + real(0.5) * lam * log_J * log_J
+        return real(0.5) * (mu * distortion_of(F, log_J) + lam * log_J * log_J)
 
     @wp.func
     def neo_hookean_stress(F: mat, mu: real, lam: real):

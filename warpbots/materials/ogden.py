@@ -13,6 +13,7 @@ J = det F is positive; ln J makes inverted matter NaN, which stops the run.
 
 import warp as wp
 
+from warpbots.materials.distortion import trace_excess
 from warpbots.materials.hencky import log_strain
 from warpbots.materials.law_constants import LawConstant, with_constants
 from warpbots.numerics import (
@@ -39,13 +40,13 @@ _constants = wp.types.vector(3, real)
 def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
     """Psi, tau and P [Pa] of (F, mu, lambda, c) in `dim` dimensions, with c = (alpha_1, alpha_2, w_2)."""
     mat, cof = matrix(dim), cofactor(dim)
-    strain, exp = log_strain(dim), exp_symmetric(dim)
-    d = real(dim)
+    strain, exp, excess = log_strain(dim), exp_symmetric(dim), trace_excess(dim)
 
     @wp.func
     def term_energy(e: mat, alpha: real):
         """2 / alpha^2 (sum s_i^alpha - d - alpha ln J)."""
-        return real(2.0) / (alpha * alpha) * (wp.trace(exp(alpha * e)) - d - alpha * wp.trace(e))
+        A = exp(alpha * e) - wp.identity(n=dim, dtype=real)
+        return real(2.0) / (alpha * alpha) * excess(A, alpha * wp.trace(e))
 
     @wp.func
     def term_stress(e: mat, alpha: real):

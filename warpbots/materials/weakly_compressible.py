@@ -31,10 +31,18 @@ def law(dim: int) -> tuple[wp.Function, wp.Function, wp.Function]:
 
     @wp.func
     def fluid_energy(F: mat, mu: real, lam: real):
-        """Psi = K/42 (6 J + J^-6 - 7)."""
+        """Psi = K/42 (J - 1)^2 (6 J^5 + 5 J^4 + ... + 2 J + 1) / J^6, which is exact near J = 1, too."""
         J = wp.determinant(F)
-        cube = real(1.0) / (J * J * J)
-        return bulk_modulus_of(mu, lam) / real(42.0) * (real(6.0) * J + cube * cube - real(7.0))
+        r = real(1.0) / J
+        lower = real(3.0) + r * (real(2.0) + r)
+        return (
+            bulk_modulus_of(mu, lam)
+            / real(42.0)
+            * (J - real(1.0))
+            * (J - real(1.0))
+            * r
+            * (real(6.0) + r * (real(5.0) + r * (real(4.0) + r * lower)))
+        )
 
     @wp.func
     def fluid_stress(F: mat, mu: real, lam: real):

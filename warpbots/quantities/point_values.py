@@ -184,7 +184,7 @@ def _parameter(trajectory: Trajectory[Any], name: str, places: Places, world: in
         given = trajectory.parameters[name][world].detach().cpu().numpy().astype(float)
     else:
         given = trajectory.simulation.model.parameter(name).numpy()[world].astype(float)
-    given = given if given.ndim == 1 else np.linalg.norm(given, axis=-1)
+    given = given if given.ndim == 1 else np.linalg.norm(given.reshape(len(given), -1), axis=-1)
     values, known = np.zeros(len(matter.position)), np.isin(matter.body, places.body)
     for body in np.unique(places.body):
         here, there = places.body == body, matter.body == body

@@ -1,6 +1,7 @@
 """Checks the arguments of a simulation and builds its model; refuses numbers that do not fit into its arrays."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import warp as wp
@@ -16,9 +17,10 @@ from warpbots.solvers.baking import at_rest, with_fields
 from warpbots.solvers.doubtful_units import warn_of_units
 from warpbots.solvers.hidden_friction import warn_of_unused_friction
 from warpbots.solvers.initial_state import PREFIX, initial_state
+from warpbots.solvers.kept_laws import laws_as_now
 from warpbots.solvers.region_densities import warn_of_densities
 
-__all__ = ["build", "device_of", "interval", "scene_and_solver"]
+__all__ = ["build", "built_again", "device_of", "interval", "scene_and_solver"]
 
 
 def scene_and_solver(scene: Scene, solver: Solver) -> tuple[Scene, Solver]:
@@ -103,6 +105,23 @@ def build(
     if plain.matter is not None:
         warn_of_densities(scene, plain.matter)
     return model, start, tuple(rest)
+
+
+def built_again(scene: Scene, solver: Solver, device: wp.Device) -> Callable[[int], Model]:
+    """A function that builds the model of a scene again for a number of worlds, with the laws that it has now.
+
+    Args:
+        scene: The scene.
+        solver: The solver, with its cell size.
+        device: Device of the arrays.
+    """
+    as_now = laws_as_now(scene)
+
+    def again(worlds: int) -> Model:
+        with as_now():
+            return build(scene, solver, worlds, device)[0]
+
+    return again
 
 
 def _refuse_rounding(scene: Scene, model: Model) -> None:

@@ -1,6 +1,5 @@
 """Inputs of a simulation: parameters, controls and fields of a state, checked and broadcast to shapes of the model."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,27 +23,23 @@ The time is a number, or a tensor of shape (worlds,) if a rollout was started wi
 
 
 class Seen:
-    """Tensors that were checked before, identified by their memory and the number of writes to this memory."""
+    """Tensors that were checked before, known by their values: not every write to a tensor is counted by torch."""
 
     def __init__(self):
         """Begin without any tensors."""
-        self._known: dict[str, tuple[torch.Tensor, float]] = {}
+        self._known: Tensors = {}
 
     def unchanged(self, name: str, tensor: torch.Tensor) -> bool:
-        """Whether `tensor` is the tensor that was last added under this name, and has not been written to since."""
-        if name not in self._known:
-            return False
-        other, version = self._known[name]
-        now = (tensor.data_ptr(), tensor.stride(), _version(tensor))
-        return now == (other.data_ptr(), other.stride(), version)
+        """Whether `tensor` has the values of the tensor that was last added under this name."""
+        return name in self._known and torch.equal(self._known[name], tensor.detach())
 
     def all_unchanged(self, tensors: Tensors) -> bool:
-        """Whether `tensors` are exactly the tensors added so far, under the same names and unchanged."""
+        """Whether `tensors` are exactly the tensors added so far, under the same names and with the same values."""
         return self._known.keys() == tensors.keys() and all(self.unchanged(n, t) for n, t in tensors.items())
 
     def add(self, tensors: Tensors) -> None:
         """Remember `tensors` in addition to all earlier tensors."""
-        self._known |= {name: (tensor.detach(), _version(tensor)) for name, tensor in tensors.items()}
+        self._known |= {name: tensor.detach().clone() for name, tensor in tensors.items()}
 
     def replace(self, tensors: Tensors) -> None:
         """Remember `tensors` and forget all others."""
@@ -142,12 +137,15 @@ class Inputs:
             )
 
     def control(self, value: Any) -> torch.Tensor:
-        """`value` as a control signal of shape (worlds, channels).
+        """`value` as a control signal of shape (worlds, channels); a copy, unless it requires a gradient.
+
+        A controller may fill the memory of its last signal again, which a gradient still needs.
 
         Raises:
             ValueError: The shape of `value` does not broadcast to this shape.
         """
-        return self.fit(value, self.no_control, "a control")
+        fitted = self.fit(value, self.no_control, "a control")
+        return fitted if fitted.requires_grad else fitted.clone()
 
     def controller(self, controller: Any, steps: int) -> Controller[Any]:
         """The controller as a function of the state and the time, called once in each control interval.
@@ -241,8 +239,3 @@ _WHOLE: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
     "inertia": (_impossible_moments, "moments of inertia, none negative or above the other two together"),
 }
 """What makes an entry impossible as a whole, and words for what it must be, by `Parameter.entry`."""
-
-
-def _version(tensor: torch.Tensor) -> float:
-    """Number of writes to a tensor; NaN, which equals nothing, for inference tensors, which do not count writes."""
-    return math.nan if tensor.is_inference() else tensor._version

@@ -16,7 +16,7 @@ from warpbots.scene.field_types import fitted
 from warpbots.simulation import state_files
 from warpbots.simulation.ages import age
 from warpbots.simulation.center_of_mass import CenterOfMass
-from warpbots.simulation.construction import build, device_of, interval, scene_and_solver
+from warpbots.simulation.construction import build, built_again, device_of, interval, scene_and_solver
 from warpbots.simulation.cost import Cost, device_memory, speed_of
 from warpbots.simulation.input_validation import Controller, Inputs
 from warpbots.simulation.motion_ends import refuse_ended
@@ -128,7 +128,7 @@ class Simulation(Generic[TensorState_co]):
             self._inputs,
             threads_of(self._wanted_threads, worlds, device),
             threads is not None,
-            lambda size: build(self.scene, chosen, size, device)[0],
+            built_again(self.scene, chosen, device),
         )
         self._operations = SolverOperations(self.scene, self.solver, self._time_step, self._inputs, fields, shares)
         self._center_of_mass = CenterOfMass(self.scene, model, self.region, functools.partial(self.sense, steps=False))

@@ -91,6 +91,7 @@ class States:
                 )
             entry = None if name in MARKS else _ENTRIES[len(getattr(fields_of(arrays)[name].dtype, "_shape_", ()))]
             fitted = self._inputs.fit(value, state[name], f"state field {name!r}", entry).contiguous()
+            fitted = fitted if fitted.requires_grad else fitted.clone()  # the tensor may change later
             state[name] = fitted
             refuse_impossible({name: fitted}, "state")
             if name == "position" and model.matter is not None:

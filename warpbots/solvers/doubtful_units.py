@@ -1,12 +1,13 @@
-"""Warnings about lengths, moduli and stresses that are probably not in m and Pa, and about gravity that lifts."""
+"""Warnings about numbers that are probably not in m, Pa and degrees, and about gravity that lifts."""
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from warpbots.actuators import Fibre, Muscle, PneumaticCell, Pressure
-from warpbots.scene import HalfSpace, Points, Scene, Sheet, SoftBody, Truss, parts_of
+from warpbots.scene import DruckerPrager, HalfSpace, Points, Scene, Sheet, SoftBody, Truss, parts_of
 from warpbots.user_warning import warn_user
 
 __all__ = ["warn_of_units"]
@@ -17,13 +18,21 @@ _MOST = 10.0
 _LONG = 100.0
 """Length of a rigid body from which on it is probably in millimetres [m]."""
 
+_SMOOTH = math.pi / 2.0
+"""Friction angle up to which it is probably in radians; all grains have larger ones [degrees]."""
+
 _ALONG = 0.99
 """Cosine of the angle between gravity and the normal of a ground from which on gravity lifts bodies off it [1]."""
 
 
 def warn_of_units(scene: Scene) -> None:
-    """Warn of a soft body far too soft for its weight or an actuator, a rigid body of 100 m, or gravity that lifts."""
-    said = next(itertools.chain(_too_heavy(scene), _too_strong(scene), _too_long(scene), _rising(scene)), None)
+    """Warn of the first number that is probably in another unit or has the other sign.
+
+    These are a soft body far too soft for its weight or an actuator, sand without friction, a rigid body of 100 m, and
+    gravity that lifts bodies off a ground.
+    """
+    kinds = _too_heavy, _too_strong, _too_smooth, _too_long, _rising
+    said = next(itertools.chain.from_iterable(kind(scene) for kind in kinds), None)
     if said is not None:
         warn_user(said)
 
@@ -68,6 +77,19 @@ def _too_strong(scene: Scene) -> Iterator[str]:
                 f"{stress:.3g} Pa is {stress / modulus:.3g} times the {what} of SoftBody {body.name!r}, {modulus:.3g} "
                 f"Pa, and deforms it beyond all measure: give both in Pa (1 kPa is 1e3)"
             )
+
+
+def _too_smooth(scene: Scene) -> Iterator[str]:
+    """Sand whose friction angle is at most a right angle in radians."""
+    for body in scene.soft:
+        for material in body.materials:
+            sand = material.plasticity
+            if isinstance(sand, DruckerPrager) and sand.friction_angle <= _SMOOTH:
+                yield (
+                    f"SoftBody {body.name!r}: DruckerPrager(friction_angle={sand.friction_angle:.3g}) is in degrees, "
+                    f"and such grains flow like a fluid: give degrees, such as "
+                    f"{math.degrees(sand.friction_angle):.3g} for {sand.friction_angle:.3g} radians"
+                )
 
 
 def _too_long(scene: Scene) -> Iterator[str]:

@@ -68,7 +68,7 @@ def equilibrium(
         tolerance: Largest displacement of a node in the last step [mean edges]; None for the tolerance of `solver`.
 
     Raises:
-        ValueError: `control` has the wrong shape, or `dt`, `steps` or `tolerance` is not positive.
+        ValueError: `control` has the wrong shape or is out of range, or `dt`, `steps` or `tolerance` is not positive.
         RuntimeError: A step does not converge, or bodies still move after `steps` of them.
     """
     if dt <= 0.0 or steps < 1:
@@ -134,11 +134,19 @@ def _signals(model: ProjectiveModel, control: np.ndarray | None) -> np.ndarray:
     """Control signals of every world, shape (worlds, channels)."""
     shape = model.worlds, model.channels
     try:
-        return np.broadcast_to(np.zeros(shape) if control is None else np.asarray(control, dtype=float), shape)
+        signals = np.broadcast_to(np.zeros(shape) if control is None else np.asarray(control, dtype=float), shape)
     except ValueError:
         raise ValueError(
             f"equilibrium: control must have the shape {shape} or {shape[1:]}, got {np.shape(control)}"
         ) from None
+    wrong = np.argwhere(~(np.abs(signals) <= 1.0))
+    if len(wrong):
+        world, channel = (int(i) for i in wrong[0])
+        raise ValueError(
+            f"equilibrium: control[{world}, {channel}] of actuator {model.scene.actuators[channel].name!r} is "
+            f"{signals[world, channel]:g}; controls must be in [-1, 1]: bound yours with tanh"
+        )
+    return signals
 
 
 def _stop(state: ProjectiveState[wp.array]) -> None:

@@ -42,13 +42,18 @@ def modulus(nu: real):
 
 @wp.func
 def energy_density(F: _mat32, E: real, nu: real):
-    """Psi = mu |F - R|^2 + lambda/2 (s - 2)^2, with |F - R|^2 = F : F - 2 s + 2."""
+    """Psi = mu |F - R|^2 + lambda/2 (s - 2)^2, with |F - R|^2 = F : F - 2 s + 2, at small strains |F - R|^2 itself."""
     f1 = _vec(F[0, 0], F[1, 0], F[2, 0])
     f2 = _vec(F[0, 1], F[1, 1], F[2, 1])
+    normal = wp.cross(f1, f2)
     square = wp.ddot(F, F)
-    s = wp.sqrt(square + real(2.0) * wp.length(wp.cross(f1, f2)))
+    s = wp.sqrt(square + real(2.0) * wp.length(normal))
     change = s - real(2.0)
     distance = square - real(2.0) * s + real(2.0)
+    if distance < real(0.01):
+        n = wp.normalize(normal)
+        D = F - (F + wp.matrix_from_cols(wp.cross(f2, n), wp.cross(n, f1))) / s
+        distance = wp.ddot(D, D)
     return lame_mu(E, nu) * distance + real(0.5) * nu * E * modulus(nu) * change * change
 
 
