@@ -9,7 +9,9 @@ import textwrap
 import types
 import warnings
 
+import numpy as np
 import pytest
+import torch
 
 from warpbots import exercises
 
@@ -101,11 +103,30 @@ def test_a_check_without_answers_is_refused(passes):
 @pytest.mark.parametrize(("answers", "said"), [
     ({"root": 1.5}, "Exercise 1: not yet. Square it."),
     ({}, "Exercise 1: root is not defined; run the cells above first"),
-    ({"root": "two"}, "Exercise 1: the answer raises TypeError.*Square it."),
+    ({"root": "two"}, r"Exercise 1: `root` is a str, which this check cannot use \(unsupported.*\)\. Square it\."),
+    ({"root": [2**0.5]}, r"Exercise 1: `root` is a list, which this check cannot use \(.*\)\. Square it\."),
+    ({"root": abs}, r"Exercise 1: the answer raises TypeError.*\. Square it\."),
+    ({"root": np.array([2**0.5, 1.0])}, r"Exercise 1: `root` has 2 values, and one is asked for\. Square it\."),
+    ({"root": torch.tensor([[2.0], [1.0]])}, r"Exercise 1: `root` has 2 values, and one is asked for\. Square it\."),
+    ({"root": torch.zeros(0)}, r"Exercise 1: `root` has 0 values, and one is asked for\. Square it\."),
 ])  # fmt: skip
 def test_what_does_not_pass_is_said_in_one_sentence(answers, said):
     with pytest.raises(exercises.WrongAnswer, match=said):
         judge(ROOT, **answers)
+
+
+@pytest.mark.parametrize("check", ["abs(float(root) - 2) < 1e-6", "eval(str(root)) == 2"])
+def test_a_number_in_quotes_does_not_pass(check):
+    """Neither `float` nor a file of text knows the difference."""
+    with pytest.raises(exercises.WrongAnswer, match="`root` is a text; write the number without quotes"):
+        judge(f'check("Exercise 1", lambda root: {check}, "Think.")', root="2e0")
+
+
+@pytest.mark.parametrize("answer", [np.array([2.0]), np.array([[2]]), torch.tensor([2.0]), torch.tensor([[2.0]])])
+@pytest.mark.parametrize("check", ["float(f'{root:.3g}') == 2", "torch.full((3,), root).sum() == 6", "root.ndim == 0"])
+def test_one_value_in_brackets_is_a_number(answer, check, capsys):
+    judge(f'check("Exercise 1", lambda root: {check}, "Think.")', root=answer, torch=torch)
+    assert capsys.readouterr().out == "Exercise 1: correct\n"
 
 
 def test_a_cell_of_the_notebook_that_has_not_run_is_named():

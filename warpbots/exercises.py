@@ -11,17 +11,23 @@ import dis
 import inspect
 import io
 import logging
+import math
 import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+import torch
 import warp as wp
 
 from warpbots.numerics import native_messages
 
 __all__ = ["WrongAnswer", "check"]
+
+SEVERAL_VALUES = ("ambiguous", "one element tensors", "0-dimensional arrays")
+"""Words in errors of NumPy and PyTorch about several values where one is expected."""
 
 
 class WrongAnswer(AssertionError):
@@ -52,7 +58,7 @@ def check(exercise: str, passes: Callable[..., bool], hint: str) -> None:
     except NameError as fault:
         raise WrongAnswer(f"{exercise}: {fault.name} is not defined; run the cells above first") from fault
     except Exception as fault:
-        raise WrongAnswer(f"{exercise}: the answer raises {type(fault).__name__}: {fault}. {hint}") from fault
+        raise WrongAnswer(f"{exercise}: {_trouble(fault, answers)}. {hint}") from fault
     if not right:
         raise WrongAnswer(f"{exercise}: not yet. {hint}")
     print(f"{exercise}: correct")
@@ -68,13 +74,15 @@ def _answers(exercise: str, passes: Callable[..., bool]) -> dict[str, Any]:
     answers = {}
     for name, parameter in inspect.signature(passes).parameters.items():
         if name in passes.__globals__:
-            answers[name] = passes.__globals__[name]
+            answers[name] = _without_brackets(passes.__globals__[name])
         elif parameter.default is inspect.Parameter.empty:
             raise WrongAnswer(f"{exercise}: {name} is not defined; run the cells above first")
         if _is_open(answers.get(name, 0)):
             written = isinstance(answers[name], wp.Kernel | types.FunctionType)
             where = f"in `{name}`" if written else f"after `{name} =`"
             raise WrongAnswer(f"{exercise}: no answer yet; replace the three dots {where}")
+        if _is_quoted_number(answers.get(name)):
+            raise WrongAnswer(f"{exercise}: `{name}` is a text; write the number without quotes")
     return answers
 
 
@@ -94,6 +102,32 @@ def _is_open(answer: Any) -> bool:
         case wp.Kernel():  # Warp cannot compile dots
             return any(isinstance(n, ast.Constant) and n.value is ... for n in ast.walk(answer.adj.tree))
     return False
+
+
+def _without_brackets(answer: Any) -> Any:
+    """An answer, as a number or a tensor of shape () if it is an array or a tensor of one value."""
+    one = isinstance(answer, np.ndarray | torch.Tensor) and math.prod(answer.shape) == 1
+    return answer.reshape(())[()] if one else answer
+
+
+def _is_quoted_number(answer: Any) -> bool:
+    """Whether an answer is a text such as "3e6", which `float` and files would take for a number."""
+    try:
+        return isinstance(answer, str) and math.isfinite(float(answer))
+    except ValueError:
+        return False
+
+
+def _trouble(fault: Exception, answers: dict[str, Any]) -> str:
+    """What an error in a check says about the answers: several values, a wrong type, or its own words."""
+    for name, answer in answers.items():
+        count = math.prod(answer.shape) if isinstance(answer, np.ndarray | torch.Tensor) else 1
+        count = len(answer) if isinstance(answer, list | tuple) else count
+        if count != 1 and any(word in str(fault) for word in SEVERAL_VALUES):
+            return f"`{name}` has {count} values, and one is asked for"
+        if isinstance(answer, str | list | tuple | dict | set) and isinstance(fault, TypeError | AttributeError):
+            return f"`{name}` is a {type(answer).__name__}, which this check cannot use ({fault})"
+    return f"the answer raises {type(fault).__name__}: {fault}"
 
 
 @contextlib.contextmanager

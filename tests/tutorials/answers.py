@@ -174,3 +174,53 @@ UNITS = {
     ],
 }
 """Right ideas in a wrong unit: degrees, kPa, cm, per cent, Hz for rad/s; None where an answer has no unit to mistake."""
+
+MORE = {
+    "00_first_drop": {
+        1: (
+            [
+                "silicone = dataclasses.replace(silicone, youngs_modulus=5e5)\nball = dataclasses.replace(ball, material=silicone)\nscene, before = dataclasses.replace(scene, bodies=[ball]), sim.max_time_step\nsim = wb.Simulation(scene, wb.MPM(dx=0.01), dt=5e-3, substeps=20)\nfactor = sim.max_time_step / before"
+            ],
+            ["factor = 10**0.5", "factor = torch.tensor([0.3, 0.3])"],
+        ),
+    },
+    "01_usd": {
+        1: (["number = torch.tensor(3e6)"], ["number = '3000000'"]),
+        2: (["layer = STRONG.replace('3924', '640')"], ["layer = STRONG.replace('3924', '6.4')"]),
+        3: (["modulus = torch.tensor(8257.0)"], ["modulus = 8.257"]),
+    },
+    "02_springs": {
+        1: (["five_hertz = np.array([1973.9])"], ["five_hertz = '1973.9'"]),
+        2: (["mode = 2.0"], ["mode = True"]),
+        3: (["height = 2 * height\nrise = height / 0.1"], []),
+    },
+    "03_solvers": {
+        1: ([], ["factor = 8.0"]),
+        2: (
+            ["true, sag = sag, 7.8 * sag\nsofter = ratio['projective'] * E"],
+            ["softer = ratio['springs'] * E", "softer = ratio['MPM'] * E"],
+        ),
+        4: (["sag = true\nleverage = tendon(0.02)[1] / raised"], []),
+    },
+    "05_projective_dynamics": {
+        3: (["hold = torch.tensor([0.4026])"], []),
+        4: (["gauge = 1e5"], []),
+    },
+    "08_identification": {
+        2: ([], ["shrink = 1.5"]),
+    },
+    "09_codesign": {
+        1: (
+            ["firm = torch.tensor([[1.5, 1.3, 1.1, 0.9, 0.7, 0.5]])"],
+            ["firm = [1.5, 1.3, 1.1, 0.6, 0.5]", "firm = [2, 2, 0.5, 0.5, 0.5, 0.5]"],
+        ),
+    },
+    "12_hybrid": {
+        2: ([], ["five = '0.0593'"]),
+        3: ([], ["press = 0.019 * g"]),
+    },
+    "13_learning": {
+        1: (["half_life = 0.68"], []),
+    },
+}
+"""Further answers to some exercises, by number: right ones on other ways, and wrong ones that are near or look right."""

@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 
 import pytest
-from answers import ANSWERS, UNITS
+from answers import ANSWERS, MORE, UNITS
 
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
@@ -19,21 +19,21 @@ def kind(cell):
     return next((tag for tag in cell.metadata.get("tags", []) if tag in ("answer", "check")), None)
 
 
-def solved(cells, answers, units):
+def solved(cells, answers, units, more):
     """The cells, where each exercise is first left open, which stops no run of all cells, then answered.
 
-    The answers are a wrong one, one in a wrong unit, and the right one.
+    The answers are a wrong one, one in a wrong unit, further wrong and right ones, and the right one.
     """
-    found, left = [], zip(answers, units, strict=True)
+    found, left = [], zip(answers, units, map(more.get, range(1, len(units) + 1)), strict=True)
     for cell in cells:
         found.append(cell)
         if kind(cell) == "answer":
             answer = cell
         if kind(cell) == "check":
-            (right, wrong), unit = next(left)
-            for source, refused in ((wrong, True), (unit, True), (right, False)):
-                if source is None:
-                    continue
+            (right, wrong), unit, others = next(left)
+            also_right, also_wrong = others or ([], [])
+            tried = [(source, True) for source in (wrong, unit, *also_wrong) if source is not None]
+            for source, refused in [*tried, *((source, False) for source in (*also_right, right))]:
                 given, judged = copy.deepcopy(answer), copy.deepcopy(cell)
                 given.source, given.metadata["tags"] = source, []
                 judged.metadata["tags"] = ["check", *(["wrong", "raises-exception"] if refused else ["right"])]
@@ -65,7 +65,7 @@ def has_points(cell):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_and_its_exercises_judge(path, monkeypatch):
     notebook = nbformat.read(path, 4)
-    notebook.cells = solved(notebook.cells, ANSWERS[path.stem], UNITS[path.stem])
+    notebook.cells = solved(notebook.cells, ANSWERS[path.stem], UNITS[path.stem], MORE.get(path.stem, {}))
     for name, value in SHORT.items():
         monkeypatch.setenv(name, value)
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(TUTORIALS)}}).execute()
