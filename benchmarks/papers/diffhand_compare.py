@@ -1,7 +1,6 @@
 """DiffHand's tasks: control alone, control and design, several starts of both, CMA-ES and (1+1)-ES.
 
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] [--seeds N ...] [--json FILE]
-
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] --strips
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] --refine
 
@@ -196,8 +195,8 @@ def strips(name: str) -> None:
 def refine(name: str) -> None:
     """Play the stored run of several starts again, and with Flip Box the result of `diffhand_resolved`.
 
-    The measure is how much the metric falls; it is taken from the metric of the first control interval without control,
-    or from the mean of all these.
+    The measure is how much the metric falls from its value without control, after the first control interval; if the
+    metric is a mean, from the mean without control.
     """
     stored = {"several starts": f"diffhand_{name}_after"} | (
         {"several resolutions": "diffhand_flip"} if name == "flip" else {}
