@@ -83,7 +83,7 @@ LONG = {
 STORED = {
     "chainqueen_arm_length": [], "chainqueen_biped": [], "chainqueen_codesign": [], "chainqueen_laws": [],
     "chainqueen_shapes": ["rhino", "lizard"], "chainqueen_swing_up": ["end"], "chainqueen_terrain": ["flat", "dunes"],
-    "chainqueen_walkers": ["quadruped", "hexapod"], "cronos_gait": [], "diffhand_compare": [], "diffhand_gripper": [],
+    "chainqueen_walkers": ["quadruped", "hexapod"], "cronos_gait": [], "diffhand_compare": ["reach", "flip"], "diffhand_gripper": [],
     "softbody_fish": ["stroke", "lagging", "resolved"], "softbody_gripper": [], "softbody_octopus": ["stroke", "pull"],
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""

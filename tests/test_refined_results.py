@@ -155,6 +155,50 @@ def test_a_box_is_flipped_with_more_contact_points(refined):
         assert diffhand_sizes.task_of(points=4).evaluate(alone[0][None], alone[1])[1].item() > 60.0
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Contact")
+@pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")
+@pytest.mark.parametrize("name", ["reach", "flip", "rotate", "assemble"])
+def test_a_stored_loss_is_the_loss_of_its_motion(refined, name):
+    """Of today's solver: losses of Flip Box with BDF2 and SDIRK2 differ by 3 %. Controls are rounded to float32."""
+    from diffhand_tasks import TASKS
+
+    found = {key: value.double() for key, value in refined.kept(f"diffhand_{name}_after").items()}
+    with torch.no_grad():
+        loss, metric = TASKS[name]().evaluate(found["controls"][None], found["factors"])
+    assert loss.item() == pytest.approx(found["loss"].item(), rel=1e-3)
+    assert metric.item() == pytest.approx(found["metric"].item(), abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(precision != "float32", reason="computes in float32: runs there")
+def test_a_strip_has_goals_and_colours(refined, tmp_path):
+    """The finger is orange, and each of the four targets of Finger Reach is green in its own picture."""
+    import diffhand_strips
+    from diffhand_tasks import TASKS
+    from PIL import Image
+
+    task = TASKS["reach"]()
+    assert diffhand_strips.moments(task) == [0, 4, 12, 19, 27, 30]
+    goals = [diffhand_strips.goals_of(task, step, {})[0][0][0] for step in (4, 12, 19, 27)]
+    np.testing.assert_allclose(goals, 0.01 * np.array([(10, -5, -5), (10, -5, 5), (20, 10, 10), (20, 10, -10)]))
+    found = {key: value.double() for key, value in refined.kept("diffhand_reach_after").items()}
+    diffhand_strips.strip(task, found["controls"], found["factors"], "a test", tmp_path / "strip.png")
+    red, green, blue = np.moveaxis(np.asarray(Image.open(tmp_path / "strip.png").convert("RGB")).astype(int), 2, 0)
+    width, height = red.shape[1] // 2, red.shape[0] // 3
+    for k in range(6):
+        cell = np.s_[k // 2 * height : (k // 2 + 1) * height, k % 2 * width : (k % 2 + 1) * width]
+        assert (red - blue > 80)[cell].sum() > 1000
+        assert (green - red > 60)[cell].sum() > 30
+
+
+def test_a_box_has_twelve_edges(refined):
+    import diffhand_strips
+
+    lengths = [np.abs(b - a).sum() for a, b in diffhand_strips.edges((0.0, 0.0, 0.0), (1.0, 2.0, 3.0))]
+    assert sorted(lengths) == [1.0] * 4 + [2.0] * 4 + [3.0] * 4
+
+
 def test_stored_results_are_whole(refined):
     names = [path.stem for path in refined.FOLDER.glob("*.npz")]
     assert "chainqueen_biped" in names

@@ -1,10 +1,13 @@
 """DiffHand's tasks: control alone, control and design, several starts of both, CMA-ES and (1+1)-ES.
 
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] [--seeds N ...] [--json FILE]
+    python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] --strips
+    python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] --refine
 
 L-BFGS-B starts from zero controls (seed 0) or from random controls, as in the paper. Several starts share a number of
 episodes, and each evolution strategy gets the same number. Writes ``diffhand_<task>.png``, the loss over episodes, and
-film strips of the best episodes before and after the design, beside this file.
+the runs of the lowest losses, by control alone (before) and by several starts (after), to ``stored/``. ``--strips``
+draws these, ``diffhand_<task>_<before or after>.png``, and ``--refine`` plays the latter again, finer.
 """
 
 import argparse
@@ -23,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
 import refined
-from diffhand_hands import SCENES, finger, flip_scene
+from diffhand_strips import strip
 from diffhand_tasks import TASKS, Task
-from fast import FAST, figures, sized
+from fast import figures, sized
 
 import warpbots as wb
 
@@ -136,6 +139,8 @@ METHODS: dict[str, Callable[[Task, int, int], dict]] = {
     "(1+1)-ES": lambda task, seed, episodes: by_evolution(task, seed, episodes, "(1+1)-ES"),
 }
 """What finds control and design from a seed, the last three with a number of episodes."""
+PARTS = {"before": "control", "after": "several starts"}
+"""Stored results, and what finds them."""
 
 
 def episodes_to(task: Task, run: dict, loss: float) -> int | None:
@@ -171,34 +176,40 @@ def figure(task: Task, results: dict[str, list[dict]]) -> None:
     plt.close()
 
 
-def strip(task: Task, result: dict, path: Path) -> None:
-    """Draw five moments of an episode, with a hand of the optimised design."""
-    controls, factors = (torch.tensor(result[name], dtype=torch.float64) for name in ("controls", "factors"))
-    sim = wb.Simulation(SCENES[task.name][0](task.hand, factors), task.sim.solver, task.sim.dt, task.sim.substeps)
-    with torch.no_grad():
-        wb.view.film_strip(sim.rollout(torch.tanh(controls), task.intervals), frames=5, goal=task.goals).save(path)
+def keep(task: Task, part: str, runs: list[dict]) -> None:
+    """Store the run with the lowest loss."""
+    best = min(runs, key=lambda run: run["loss"])
+    names = "controls", "factors", "seed", "loss", "metric", "episodes"
+    refined.keep(f"diffhand_{task.name}_{part}", **{name: torch.tensor(best[name]) for name in names})
 
 
-def refine() -> None:
-    """Play the stored Flip Box again; the measure is the angle of the box minus what it is beyond 90 degrees.
+def strips(name: str) -> None:
+    """Draw the stored runs of a task before and after the design."""
+    task = TASKS[name]()
+    for part in PARTS:
+        found = {key: value.double() for key, value in refined.kept(f"diffhand_{name}_{part}").items()}
+        how = f"{'control alone' if part == 'before' else 'control and design'}, seed {found['seed']:.0f}"
+        strip(task, found["controls"][: task.intervals], found["factors"], how, HERE / f"diffhand_{name}_{part}.png")
 
-    The second result is of `diffhand_resolved`.
+
+def refine(name: str) -> None:
+    """Play the stored run of several starts again, and with Flip Box the result of `diffhand_resolved`.
+
+    The measure is how much the metric falls from its value without control, after the first control interval; if the
+    metric is a mean, from the mean without control.
     """
-    (best,) = json.loads(Path(__file__).with_name("diffhand_flip.json").read_text())["flip"]["several starts"]
-    found = {
-        "several starts": {name: torch.tensor(best[name], dtype=torch.float64) for name in ("controls", "factors")}
-    }
-    found["for several resolutions"] = refined.kept("diffhand_flip")
-    task = TASKS["flip"]()
+    stored = {"several starts": f"diffhand_{name}_after"} | (
+        {"several resolutions": "diffhand_flip"} if name == "flip" else {}
+    )
 
-    def play(how: refined.Refinement, name: str) -> float:
-        controls, factors = (found[name][key].double() for key in ("controls", "factors"))
-        hand = finger(density=round(how.cells**-2))
-        sim = wb.Simulation(flip_scene(hand, factors), task.sim.solver, task.sim.dt, how.steps * task.sim.substeps)
-        angle = sim.rollout(torch.tanh(controls[: task.intervals]), task.intervals).final.q[0, -1]
-        return 90.0 - abs(90.0 - float(torch.rad2deg(angle)))
+    def play(how: refined.Refinement, file: str) -> float:
+        task, found = TASKS[name](points=round(how.cells**-2), steps=how.steps), refined.kept(file)
+        controls, factors = found["controls"][: task.intervals].double()[None], found["factors"].double()
+        rest, metric = (task.course(own, factors)[2][0] for own in (torch.zeros_like(controls), controls))
+        return float(rest.mean() - metric.mean() if task.mean else rest[0] - metric[-1])
 
-    refined.table({f"Flip Box, {name}": functools.partial(play, name=name) for name in found}, 0.5, "degrees")
+    plays = {f"{name}, {label}": functools.partial(play, file=file) for label, file in stored.items()}
+    refined.table(plays, 0.5, TASKS[name]().unit)
 
 
 def main() -> None:
@@ -209,15 +220,21 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=sized([0, 1, 2, 3, 4], [0]))
     parser.add_argument("--episodes", type=int, default=sized(900, 40), help="of the last three methods")
     parser.add_argument("--json", type=Path, help="results; what is there already is kept")
+    parser.add_argument("--iterations", type=int, help="most of L-BFGS-B from one start; as in the paper without it")
+    parser.add_argument("--starts", type=int, help="number of several starts; six on Assemble and eight without it")
+    parser.add_argument("--strips", action="store_true", help="draw the stored results")
     refined.option(parser)
     options = parser.parse_args()
-    if options.refine:
-        refine()
+    if options.refine or options.strips:
+        for name in options.tasks or TASKS:
+            (refine if options.refine else strips)(name)
         return
     kept = options.json is not None and options.json.exists()
     found: dict[str, dict[str, list[dict]]] = json.loads(options.json.read_text()) if kept else {}
     for name in options.tasks or TASKS:
         task, results = TASKS[name](), found.setdefault(name, {})
+        task.iterations = min(task.iterations, options.iterations or task.iterations)
+        task.starts = options.starts or task.starts
         for seed in options.seeds:
             for label in options.methods:
                 result = METHODS[label](task, seed, options.episodes)
@@ -232,9 +249,9 @@ def main() -> None:
                     options.json.write_text(json.dumps(found))
         table(task, results)
         figure(task, results)
-        for label, part in (("control", "before"), ("several starts", "after")):
-            if label in results and not FAST:
-                strip(task, min(results[label], key=lambda r: r["metric"]), HERE / f"diffhand_{name}_{part}.png")
+        for part, label in PARTS.items():
+            if label in results:
+                keep(task, part, results[label])
 
 
 if __name__ == "__main__":

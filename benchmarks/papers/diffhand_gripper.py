@@ -8,7 +8,8 @@ moves every free handle by 1 mm (standard deviation) along each axis. L-BFGS-B s
 friction, with which sticking points creep, begins at sixteen times its value and ends at it. If the diamond is not held
 then, Adam does the same from the same start, and goes on with episodes of 600 steps. CMA-ES gets ``--longer`` times as
 many episodes at the true viscosity. ``check`` compares a gradient with differences and times an episode. Writes
-``diffhand_gripper*.png`` and the best design [mm] beside this file.
+``diffhand_gripper.png`` and the best design [mm] beside this file; ``--strips`` draws this design and the cubes,
+``diffhand_gripper_<before or after>.png``, and ``--refine`` plays it again, finer.
 """
 
 import argparse
@@ -41,7 +42,8 @@ from diffhand_grasp import (
     moved,
     parameters,
 )
-from fast import FAST, figures, sized
+from diffhand_strips import edges, film
+from fast import figures, sized
 
 import warpbots as wb
 from warpbots.design import CagedBody
@@ -54,6 +56,8 @@ STAGES = sized(((16.0, 30), (8.0, 20), (4.0, 20), (2.0, 20), (1.0, 30)), ((16.0,
 """Factors of the viscosity, each with the most episodes at it."""
 METHODS = {"L-BFGS-B": wb.methods.SciPy("L-BFGS-B"), "Adam": wb.methods.Torch(lr=0.1)}
 """What searches, Adam by 0.5 mm, from the start again if the first does not hold the diamond."""
+LIFTED = 5.0 * CM
+"""Height above which the diamond counts as lifted [m]."""
 ENOUGH = 1e-3
 """Loss at which a stage ends [cm^2]."""
 MOST, SPREAD = 3.0 * CM, 0.1 * CM
@@ -131,7 +135,7 @@ def judge(gripper: Gripper, moves: torch.Tensor) -> dict:
         sunk, speed = sinking(motion)
     loss = sunk[round(GRIP / INTERVAL) : EPISODE].square().mean() + speed[EPISODE - 1].square()
     height = (motion.observation[0, [EPISODE - 1, LONGER - 1], 5] / CM).tolist()
-    held = min(height) > 5.0 and abs(float(sunk[-1] - sunk[EPISODE - 1])) < 0.1
+    held = min(height) > LIFTED / CM and abs(float(sunk[-1] - sunk[EPISODE - 1])) < 0.1
     return {"loss": loss.item(), "sunk": sunk[EPISODE - 1].item(), "height": height, "held": held}
 
 
@@ -262,12 +266,40 @@ def figure(results: dict[str, list[dict]]) -> None:
     plt.savefig(HERE / "diffhand_gripper.png", dpi=120, bbox_inches="tight")
 
 
-def strip(gripper: Gripper, moves: torch.Tensor, path: Path) -> None:
-    """Draw six moments until 1.7 s, with fingers of the given design; fingers at rest lose the diamond at the end."""
-    intervals, own = 85, gripper.sim
+def strip(gripper: Gripper, moves: torch.Tensor, how: str, path: Path) -> None:
+    """Draw fingers of a design at the grip, during the lift, and after 400 and 600 steps, with the goal of both.
+
+    A gripper that has lost the diamond rises out of the picture, because its motor carries both.
+
+    Args:
+        gripper: The gripper.
+        moves: Displacements of the free handles [m], shape (2, k, 3).
+        how: What the fingers are, for the title.
+        path: File of the picture.
+    """
+    own, steps = gripper.sim, [0, *(round(t / INTERVAL) for t in (GRIP, 1.2, 1.6)), EPISODE, LONGER]
     scene = gripper_scene(gripper.bodies, moved(gripper.bodies, gripper.free, moves))
-    sim = wb.Simulation(scene, own.solver, own.dt, own.substeps)
-    wb.view.film_strip(sim.rollout(control(intervals), intervals), frames=6).save(path)
+    motion = wb.Simulation(scene, own.solver, own.dt, own.substeps).rollout(
+        control(LONGER), LONGER, observe=lambda s: s.q
+    )
+    height = [0.0, *(motion.observation[0, :, 5] / CM).tolist()]
+    (diamond,) = (body for body in scene.rigid if body.name == "diamond")
+    goal = edges(*(np.array(corner) + (0.0, 0.0, LIFTED) for corner in diamond.bounds))
+    texts = [f": {round(height[k], 1) + 0.0:.1f} cm high" for k in steps]
+    whole = 4 if height[-1] < LIFTED / CM else None
+    film(path, f"Free-form Gripper: {how}", motion, steps, lambda step, poses: (goal, []), texts, whole)
+
+
+def stored() -> torch.Tensor:
+    """Displacements of the free handles in the best design [m], shape (2, k, 3)."""
+    return 1e-3 * torch.as_tensor(np.loadtxt(Path(__file__).with_name(DESIGN), delimiter=",")).reshape(2, -1, 3)
+
+
+def strips(gripper: Gripper) -> None:
+    """Draw the cubes and the stored design."""
+    moves = stored()
+    strip(gripper, torch.zeros_like(moves), "cubes", HERE / "diffhand_gripper_before.png")
+    strip(gripper, moves, "best design of 30 starts", HERE / "diffhand_gripper_after.png")
 
 
 def compare(
@@ -298,7 +330,7 @@ def compare(
 
 def refine() -> None:
     """Play the stored design again; the measure is the height of the diamond after 600 steps."""
-    moves = 1e-3 * torch.as_tensor(np.loadtxt(Path(__file__).with_name(DESIGN), delimiter=",")).reshape(2, -1, 3)
+    moves = stored()
 
     def play(how: refined.Refinement) -> float:
         fineness = round(1.0 / how.cells)
@@ -316,6 +348,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first start")
     parser.add_argument("--longer", type=int, default=sized(10, 1), help="how many times more episodes CMA-ES gets")
     parser.add_argument("--json", type=Path, help="where to write all results")
+    parser.add_argument("--strips", action="store_true", help="draw the cubes and the stored design")
     refined.option(parser)
     options = parser.parse_args()
     if options.refine:
@@ -324,6 +357,9 @@ def main() -> None:
     starts = range(options.first, options.first + options.starts)
     bodies = fingers(sized(32, 8), sized(300, 40))
     grippers = {"cage": Gripper.of(bodies), "mesh": Gripper.of(tuple(map(FreeMesh, bodies)))}
+    if options.strips:
+        strips(grippers["cage"])
+        return
     if options.searches == ["check"]:
         check(grippers["cage"])
         return
@@ -335,9 +371,6 @@ def main() -> None:
         best = min(results["cage"], key=lambda run: run["loss"])
         moves = torch.tensor(best["moves"], dtype=torch.float64)
         np.savetxt(HERE / DESIGN, moves.reshape(-1, 3).numpy(), fmt="%.3f", delimiter=",")
-        if not FAST:
-            strip(grippers["cage"], torch.zeros_like(moves), HERE / "diffhand_gripper_before.png")
-            strip(grippers["cage"], 1e-3 * moves, HERE / "diffhand_gripper_after.png")
 
 
 def robust(bodies: tuple[CagedBody, CagedBody], runs: list[dict]) -> None:

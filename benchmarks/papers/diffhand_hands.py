@@ -5,6 +5,8 @@ in SI units. In that code every contact point has the constants of a law. Here p
 mean area of the points of a phalanx has these constants.
 """
 
+import functools
+
 import numpy as np
 
 import warpbots as wb
@@ -42,10 +44,14 @@ def finger(locked: bool = False, density: int = 1) -> Assembly:
     return Assembly(chain(*parts), ("palm.*", "tip.length"))
 
 
-def two_fingers() -> Assembly:
-    """The hand of two fingers; only their last phalanges and tips touch anything."""
+def two_fingers(density: int = 1) -> Assembly:
+    """The hand of two fingers; only their last phalanges and tips touch anything.
+
+    Args:
+        density: Factor of the numbers of contact points.
+    """
     spread, bend = knuckle(points=(0, 0)), joint(points=(0, 0))
-    upper, bone, end = phalanx(points=0), phalanx(), tip()
+    upper, bone, end = phalanx(points=0), phalanx(points=57 * density), tip(points=54 * density)
     fingers = {port: chain(spread, bend, upper, bend, bone, end) for port in ("out", "back")}
     return Assembly(Node(palm(points=0), fingers))
 
@@ -126,8 +132,15 @@ def rotate_scene(hand: Assembly, factors=None) -> wb.Scene:
     )  # fmt: skip
 
 
-def assemble_scene(hand: Assembly, factors=None) -> wb.Scene:
-    """Assemble: two fingers on a palm that moves in the x-y plane, a mount with a hole, and a cube that fits it."""
+def assemble_scene(hand: Assembly, factors=None, cells: int = 2) -> wb.Scene:
+    """Assemble: two fingers on a palm that moves in the x-y plane, a mount with a hole, and a cube that fits it.
+
+    Args:
+        hand: The hand.
+        factors: Its scale factors; None for the nominal shape.
+        cells: Number of cells along an edge of the cube, whose corners are its contact points. Together they have the
+            area of the points of two cells, which are 1 cm^2 each.
+    """
     bodies, joints = _hand(hand, factors, 4.0 * CM)
     sides = [
         ((-3, -4, -3), (0, 4, 3)),
@@ -138,11 +151,12 @@ def assemble_scene(hand: Assembly, factors=None) -> wb.Scene:
     solid = wb.shapes.Union(tuple(wb.shapes.Box(CM * np.array(a), CM * np.array(b)) for a, b in sides))
     mount = wb.RigidBody("mount", solid, 200.0, position=(0.0, 0.0, -7.0 * CM))
     half = PART / 2.0
-    steps = half * np.array([-1.0, 0.0, 1.0])
+    steps = np.linspace(-half, half, cells + 1)
     grid = np.array([(x, y, z) for x in steps for y in steps for z in steps if max(abs(x), abs(y), abs(z)) == half])
+    area = CM * CM * (26 / len(grid))
     cube = wb.RigidBody(
         "cube", wb.shapes.Box((-half,) * 3, (half,) * 3), 200.0, position=CM * np.array([8.0, 2.0, -8.6]),
-        points=wb.Cloud(grid, CM * CM),
+        points=wb.Cloud(grid, area),
     )  # fmt: skip
     base = wb.Joint("base", "planar", None, "palm", damping=10.0)
     sliding = {"damping": (1.0, 1.0, 1e-4)}
@@ -164,7 +178,7 @@ def assemble_scene(hand: Assembly, factors=None) -> wb.Scene:
 SCENES = {
     "reach": (reach_scene, finger),
     "flip": (flip_scene, finger),
-    "rotate": (rotate_scene, lambda: finger(locked=True)),
+    "rotate": (rotate_scene, functools.partial(finger, True)),
     "assemble": (assemble_scene, two_fingers),
 }
-"""Scene and hand of each task."""
+"""Scene and hand of each task; a hand may have a factor of the numbers of its contact points, `density`."""

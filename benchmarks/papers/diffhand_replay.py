@@ -1,15 +1,14 @@
 """DiffHand's Flip Box in MuJoCo: an optimised finger, written as MJCF, is driven open loop by its optimised controls.
 
-    python benchmarks/papers/diffhand_replay.py [--seed N] [--timestep H] [--json FILE]
+    python benchmarks/papers/diffhand_replay.py [--seed N] [--timestep H] [--stored]
 
-L-BFGS-B optimises control and design as in `diffhand_compare`; alternatively, the best control and design are read from
-a file of results, such as ``diffhand_flip.json``. The last replay moves the forces of MuJoCo's contacts to the contact
+L-BFGS-B optimises control and design as in `diffhand_compare`; alternatively, both are the stored result of several
+starts there. The last replay moves the forces of MuJoCo's contacts to the contact
 points of warpbots, to show the effect of the positions. Writes ``diffhand_replay.png``, the angle of the box over time
 in both engines, beside this file.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 import warnings
@@ -24,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
 from diffhand_compare import by_gradient
 from diffhand_hands import flip_scene
+from diffhand_sizes import stored
 from diffhand_tasks import TASKS, Task
 from fast import figures, sized
 
@@ -42,14 +42,9 @@ FILES = {
 AT_POINTS = "forces at the points themselves"
 
 
-def optimised(task: Task, seed: int, kept: Path | None) -> tuple[torch.Tensor, torch.Tensor]:
+def optimised(task: Task, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Control signals, shape (intervals, channels), and scale factors, shape (n,)."""
-    if kept is None:
-        found = by_gradient(task, seed, designed=True)
-    else:
-        runs = json.loads(kept.read_text())["flip"]
-        designed = [*runs.get("control and design", []), *runs.get("several starts", [])]
-        found = min(designed, key=lambda result: result["loss"])
+    found = by_gradient(task, seed, designed=True)
     return tuple(torch.tensor(found[name], dtype=torch.float64) for name in ("controls", "factors"))
 
 
@@ -122,10 +117,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--timestep", type=float, default=sized(2e-5, 1e-3), help="of MuJoCo [s]")
-    parser.add_argument("--json", type=Path, help="results of diffhand_compare, instead of an optimisation")
+    parser.add_argument("--stored", action="store_true", help="the result of several starts, without an optimisation")
     options = parser.parse_args()
     task = TASKS["flip"]()
-    controls, factors = optimised(task, options.seed, options.json)
+    controls, factors = (v.detach() for v in (stored() if options.stored else optimised(task, options.seed)))
     control, scene = torch.tanh(controls), flip_scene(task.hand, factors)
     coarse, ours = motion_of(task, control, scene, 5), motion_of(task, control, scene, 100)
     print(

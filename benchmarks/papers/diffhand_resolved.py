@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
 import refined
-from diffhand_hands import flip_scene
 from diffhand_sizes import NEAR, learn, stored, task_of
+from diffhand_strips import strip
 from fast import figures, sized
 
 import warpbots as wb
@@ -57,13 +57,10 @@ def judge(label: str, controls: torch.Tensor, factors: torch.Tensor) -> None:
 
 
 def film(controls: torch.Tensor, factors: torch.Tensor) -> None:
-    """Draw five moments of an episode in the discretisation `SHOWN`."""
+    """Draw moments of an episode in the discretisation `SHOWN`."""
     points, steps = SHOWN
-    task = task_of(points=points, steps=steps)
-    sim = wb.Simulation(flip_scene(task.hand, factors), task.sim.solver, task.sim.dt, task.sim.substeps)
-    with torch.no_grad():
-        moved = sim.rollout(torch.tanh(controls), task.intervals)
-    wb.view.film_strip(moved, frames=sized(5, 2)).save(HERE / "diffhand_flip_resolved.png")
+    how = f"{points} times the contact points"
+    strip(task_of(points=points, steps=steps), controls, factors, how, HERE / "diffhand_flip_resolved.png")
 
 
 def main() -> None:

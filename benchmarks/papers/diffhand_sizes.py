@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 
+import refined
 from diffhand_hands import CM, SIDE, finger, flip_scene
 from diffhand_tasks import TASKS, Task
 from fast import figures, sized
@@ -53,9 +54,9 @@ def task_of(side: float = SIDE / CM, points: int = 1, steps: int = 1) -> Task:
 
 def stored() -> tuple[torch.Tensor, torch.Tensor]:
     """Controls, shape (intervals, channels), and factors, shape (n,), of `diffhand_compare`, as unknowns."""
-    found = json.loads(Path(__file__).with_name("diffhand_flip.json").read_text())["flip"]["several starts"][0]
+    found = refined.kept("diffhand_flip_after")
     controls = found["controls"][: TASKS["flip"]().intervals]
-    return tuple(torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (controls, found["factors"]))
+    return tuple(value.double().requires_grad_() for value in (controls, found["factors"]))
 
 
 def missing(controls: torch.Tensor, factors: torch.Tensor) -> np.ndarray:

@@ -6,6 +6,7 @@ u = tanh(a) with a in [-1, 1]; a design is a scale factor for each free size of 
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +17,7 @@ from fast import sized
 import warpbots as wb
 from warpbots.design import Assembly, AssemblyShape
 
-__all__ = ["TASKS", "Task"]
+__all__ = ["TARGETS", "TASKS", "Task"]
 
 TARGETS = torch.tensor([(10.0, -5.0, -5.0), (10.0, -5.0, 5.0), (20.0, 10.0, 10.0), (20.0, 10.0, -10.0)]).double()
 """Of Finger Reach, a quarter of the time each [cm]."""
@@ -84,7 +85,6 @@ class Task:
         rate: Learning rate of Adam, if several starts use Adam instead of L-BFGS-B; otherwise 0.
         starts: Number of starts of the search with several starts.
         scale: The current contact scale.
-        goals: Points that pictures mark as goals [m], shape (n, 3); None for none.
         episodes: Loss of each episode so far.
     """
 
@@ -103,7 +103,6 @@ class Task:
     rate: float = 0.0
     starts: int = 8
     scale: float = 1.0
-    goals: np.ndarray | None = None
     episodes: list[float] = dataclasses.field(default_factory=list)
 
     @property
@@ -166,16 +165,20 @@ class Task:
 
     def evaluate(self, controls: torch.Tensor, factors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Losses and metrics of an episode in each world, each of shape (worlds,), with the arguments of `rollout`."""
+        _, losses, metrics = self.course(controls, factors)
+        losses = losses.sum(dim=1)
+        self.episodes += losses.tolist()
+        return losses, metrics.mean(dim=1) if self.mean else metrics[:, -1]
+
+    def course(self, controls: torch.Tensor, factors: torch.Tensor) -> tuple[wb.Trajectory, torch.Tensor, torch.Tensor]:
+        """The motion, and losses and metrics of each control interval, each of shape (worlds, intervals)."""
         trajectory, ends = self.rollout(controls, factors)
         bodies = len(self.sim.model.robot.bodies)
         seen = trajectory.observation.split((9 * bodies, 3 * bodies, trajectory.observation.shape[-1] - 12 * bodies), 2)
         rotation, position = seen[0].unflatten(2, (bodies, 3, 3)), seen[1].unflatten(2, (bodies, 3))
         every = torch.arange(self.intervals)
         own = Seen(every, self.intervals, trajectory.control, self.sim, rotation, position, seen[2])
-        losses, metrics = self.cost(own, ends)
-        losses = losses.sum(dim=1)
-        self.episodes += losses.tolist()
-        return losses, metrics.mean(dim=1) if self.mean else metrics[:, -1]
+        return trajectory, *self.cost(own, ends)
 
     def _ends(self, shapes: list[AssemblyShape]) -> Ends:
         tips = [i.name for i in self.hand.instances if i.component.name == "tip"]
@@ -224,15 +227,18 @@ def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _make(
     name: str, dt: float, hold: int, intervals: int, upper: float, cost: Cost, unit: str, limit: float, iterations: int,
-    worlds: int = 1, scales: tuple[float, ...] = (1.0,), rate: float = 0.0, starts: int = 8,
+    worlds: int = 1, scales: tuple[float, ...] = (1.0,), rate: float = 0.0, starts: int = 8, points: int = 1,
+    steps: int = 1,
 ) -> Task:  # fmt: skip
     scene, make = SCENES[name]
-    hand = make()
+    hand = make(density=points)
+    if name == "assemble":
+        scene = functools.partial(scene, cells=2 * round(math.sqrt(points)))
     solver = wb.Articulated(rounding=0.2)  # edges rounded by more than soft points penetrate
 
     def simulation(count: int) -> wb.Simulation:
         return wb.Simulation(
-            scene(hand), solver, dt=dt * hold, substeps=hold, worlds=count, checkpoints=wb.Checkpoints.all()
+            scene(hand), solver, dt=dt * hold, substeps=steps * hold, worlds=count, checkpoints=wb.Checkpoints.all()
         )
 
     bounds = np.array([6.0 if own == "palm.length" else upper for own in hand.names])
@@ -253,7 +259,6 @@ def _make(
         scales,
         rate,
         starts,
-        goals=CM * TARGETS.numpy() if name == "reach" else None,
     )
 
 
@@ -265,4 +270,4 @@ TASKS: dict[str, Callable[..., Task]] = {
         _make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 3.0, 100, scales=(0.01, 0.1, 1.0), rate=0.05, starts=6
     ),
 }
-"""Makes a task, with any number of `worlds`."""
+"""Makes a task, with any number of `worlds`, and factors of the numbers of contact `points` and of time `steps`."""

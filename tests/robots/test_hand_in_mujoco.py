@@ -1,6 +1,5 @@
 """An optimised hand of meshes does its task in MuJoCo, written as MJCF and driven open loop."""
 
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -21,11 +20,12 @@ def test_the_box_is_flipped_there_too(monkeypatch, tmp_path):
     Until the finger touches the box, both motions agree to the errors of their steps.
     """
     monkeypatch.setattr(sys, "path", [str(PAPERS), str(PAPERS.parent), *sys.path])
+    import refined
     from diffhand_hands import finger, flip_scene
 
-    (best,) = json.loads((PAPERS / "diffhand_flip.json").read_text())["flip"]["several starts"]
-    control = torch.tanh(torch.tensor(best["controls"], dtype=torch.float64))
-    scene = flip_scene(finger(), torch.tensor(best["factors"], dtype=torch.float64))
+    best = refined.kept("diffhand_flip_after")
+    control = torch.tanh(best["controls"].double())
+    scene = flip_scene(finger(), best["factors"].double())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of impacts that steps do not resolve, as in the paper
         sim = wb.Simulation(scene, wb.Articulated(rounding=0.2), 0.025, 5)
