@@ -12,6 +12,7 @@ from test_adjoint_solve import adjoint_solution, second_derivative
 from warpbots.scene import floor
 from warpbots.simulation import Simulation
 from warpbots.solvers import ProjectiveDynamics
+from warpbots.solvers.projective import second_derivative as second_derivative_module
 
 pytestmark = [
     pytest.mark.verification,
@@ -43,6 +44,25 @@ def test_a_factor_solves_what_a_short_memory_does_not():
         assert abs(H - H.T).max() > 1e-4 * abs(H).max()
         assert (np.linalg.eigvalsh(H + H.T) < 0.0).any() == negative
         expected = np.linalg.solve(H, g[w, free].reshape(-1))
+        assert np.abs(a[w, free].reshape(-1) - expected).max() < 1e-8 * np.abs(expected).max()
+
+
+def test_what_a_factor_does_not_solve_soon_is_left_to_the_matrix_of_the_step(monkeypatch):
+    """As where the skew part is large beside the symmetric one: two worlds, of which one needs no factor."""
+    monkeypatch.setattr(second_derivative_module, "_MOST_WITH_FACTOR", 5)
+    solver = ProjectiveDynamics(0.04, 1e-12, 1000, collisions=False)
+    model = solver.build(swimming(beam(youngs_modulus=1e6)), 2)
+    rng = np.random.default_rng(0)
+    shape = (2, model.topology.sizes.nodes, 3)
+    u, g = 1e-4 * rng.normal(size=shape), rng.normal(size=shape)
+    u[0, :, 0] -= 0.4 * model.matter.position[:, 0]
+    a = adjoint_solution(model, solver, u, g)
+    progress = model.matrices.of(DT).iteration.progress
+    assert progress.converged.numpy().tolist() == [1, 1]
+    assert progress.iterations.numpy().max() > 60
+    free = ~model.topology.fixed
+    for w in range(2):
+        expected = np.linalg.solve(second_derivative(model, w).toarray(), g[w, free].reshape(-1))
         assert np.abs(a[w, free].reshape(-1) - expected).max() < 1e-8 * np.abs(expected).max()
 
 

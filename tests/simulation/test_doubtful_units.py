@@ -112,7 +112,7 @@ def test_a_long_control_interval_is_named(recwarn):
     ):
         ball(5.0)
     ball(5.0, 1)
-    ball(0.9)
+    ball(1.0)
     assert [str(w.message) for w in recwarn] == []
 
 

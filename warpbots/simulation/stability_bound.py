@@ -17,7 +17,7 @@ _INTERVAL = 0.01
 """Default length of a control interval [s]."""
 
 _LONG = 1.0
-"""Length of a control interval from which on it is probably in milliseconds [s]."""
+"""Length of a control interval beyond which it is probably in milliseconds [s]."""
 
 _NEAR = 1.25
 """Factor on the longest safe step beyond which a step is near the stability bound, and a warning is due."""
@@ -56,7 +56,7 @@ class ControlInterval:
         self.dt = dt if dt is not None else task.control_interval if task is not None else _INTERVAL
         self._judged, self._cautioned, self._warned, self._looked_at = Seen(), False, False, math.inf
         self.substeps = self._safe_substeps(self.bound) if substeps is None else substeps
-        if substeps is None and dt is not None and dt >= _LONG:
+        if substeps is None and dt is not None and dt > _LONG:
             warn_user(
                 f"Simulation: a control interval of dt = {dt:g} s is long: give seconds (1 ms is 1e-3), or say with "
                 f"substeps= that it is meant; {self.substeps} would be chosen"

@@ -18,6 +18,9 @@ from warpbots.solvers.projective.model import ProjectiveModel
 
 __all__ = ["SecondDerivative", "is_symmetric"]
 
+_MOST_WITH_FACTOR = 100
+"""Iterations after which the factor of the symmetric part has failed; where it helps, half as many are enough."""
+
 
 def is_symmetric(scene: Scene) -> bool:
     """Whether the second derivative of a scene is symmetric.
@@ -118,7 +121,7 @@ class SecondDerivative:
             self._rest(where, lambda rest: factor(rest, lambda: None))
 
     def solve_unsymmetric(self, iterate: Callable[[Callable, int], None], limit: int) -> None:
-        """Solve H a = g with an unsymmetric H by an iteration, which begins with A and may go on with a factor.
+        """Solve H a = g with an unsymmetric H by an iteration with A, which a factor may interrupt.
 
         Args:
             iterate: Function of a preconditioner and a limit that iterates where `begin` has begun.
@@ -127,22 +130,30 @@ class SecondDerivative:
         model, factor, it = self._model, self._factor, self._iteration
         listed, islands, device = model.workspace.contact.contacts.listed, self._islands, model.device
         launch(unsymmetric.untouched_kernel, model.worlds, [listed], [factor], device)
-        begin(it, factor.factored)
-        iterate(self.precondition, min(factor.patience, limit))
-        launch(unsymmetric.set_aside_kernel, it.units, [islands, it.progress], [factor], device)
 
-        def iterate_again() -> None:
-            begin(it, model.workspace.everywhere)
+        def begin_again(where: wp.array) -> None:
+            begin(it, where)
             launch(unsymmetric.begin_again_kernel, model.worlds, [islands], [factor, it.progress], device)
             launch(unsymmetric.clear_kernel, (model.worlds, it.count), [islands, factor], [it.history.z], device)
+
+        def iterate_with_factor() -> None:
+            begin_again(factor.factored)
             column, part = model.workspace.column, model.workspace.symmetric_part
             dim, inputs = (model.worlds, model.topology.pairs), [model.topology.mirror, column]
             launch(unsymmetric.symmetrise_kernel, dim, inputs, [part], device)
             mass, h = model.nodes.mass, self._point.h
             coupled_cholesky.factorise(factor, mass, h, part, factor.factored, device, definite=False)
-            iterate(self._precondition_coupled, limit)
+            iterate(self._precondition_coupled, min(_MOST_WITH_FACTOR, limit))
 
-        if_then(factor.any, iterate_again)
+        def iterate_without_factor() -> None:
+            begin_again(model.workspace.everywhere)
+            iterate(self.precondition, limit)
+
+        begin(it, factor.factored)
+        iterate(self.precondition, min(factor.patience, limit))
+        for go_on in (iterate_with_factor, iterate_without_factor):
+            launch(unsymmetric.set_aside_kernel, it.units, [islands, it.progress], [factor], device)
+            if_then(factor.any, go_on)
 
     def _rest(self, where: wp.array, solve: Callable[[wp.array], None]) -> None:
         """Call `solve` with the islands of `where` that MINRES has left unsolved, if there are any."""

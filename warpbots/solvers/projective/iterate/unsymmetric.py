@@ -4,7 +4,8 @@ The drag of a fluid makes H unsymmetric, and MINRES cannot solve with it. The it
 problem it is GMRES with a short memory (`anderson`). If H has negative or tiny eigenvalues, as where matter under load
 ends a step near a point of buckling, a short memory stagnates. So islands that this iteration has not solved in about
 the time of a factorisation begin again, and the factor of (H + H^T) / 2 replaces A. What is left to the iteration is
-the skew part of H, which is small. The pivots of the factor may have any sign.
+the skew part of H, which is small. The pivots of the factor may have any sign. Where the symmetric part is nearly
+singular, the skew part is large beside it, and the iteration diverges: A solves what the factor has not solved soon.
 
 The compliance of contacts follows from A, so worlds with an active contact keep A.
 """
