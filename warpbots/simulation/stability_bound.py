@@ -5,7 +5,7 @@ import math
 
 from warpbots.gradients import Tensors, at_turn
 from warpbots.simulation.input_validation import Inputs, Seen
-from warpbots.solvers import Cautious, Model, Solver
+from warpbots.solvers import Cautious, Model, Solver, Statics
 from warpbots.user_warning import warn_user
 
 __all__ = ["MOST_SUBSTEPS", "ControlInterval"]
@@ -56,7 +56,8 @@ class ControlInterval:
         self.dt = dt if dt is not None else task.control_interval if task is not None else _INTERVAL
         self._judged, self._cautioned, self._warned, self._looked_at = Seen(), False, False, math.inf
         self.substeps = self._safe_substeps(self.bound) if substeps is None else substeps
-        if substeps is None and dt is not None and dt > _LONG:
+        still = isinstance(solver, Statics)  # long steps lead to an equilibrium
+        if substeps is None and dt is not None and dt > _LONG and not still:
             warn_user(
                 f"Simulation: a control interval of dt = {dt:g} s is long: give seconds (1 ms is 1e-3), or say with "
                 f"substeps= that it is meant; {self.substeps} would be chosen"
