@@ -202,6 +202,10 @@ def test_torchrl_takes_an_environment():
     assert found["next", "truncated"][:, 5, 0].tolist() == [True, False, True]
     with pytest.raises(ValueError, match="TorchRLEnv: environment must give tensors and leave resets"):
         wb.envs.TorchRLEnv(wb.envs.SimulationVectorEnv(springs(), of))
+    begun = env.reset(state=env.environment.simulation.state(velocity=torch.full((1, 1, 2), 0.05)))
+    torch.testing.assert_close(begun["observation"][:, 2:], torch.full((3, 2), 0.25))
+    with pytest.raises(ValueError, match="stat"):
+        env.reset(stat=None)
 
 
 def test_rsl_rl_takes_an_environment():

@@ -54,9 +54,9 @@ class TorchRLEnv(EnvBase):
         )
 
     def _reset(self, tensordict: "TensorDictBase | None" = None, **options: Any) -> TensorDict:
-        """Begin new episodes, in all worlds or in those of the mask ``_reset``."""
+        """Begin new episodes, in all worlds or in those of the mask ``_reset``, with options of the environment."""
         mask = None if tensordict is None else tensordict.get("_reset", None)
-        given = {} if mask is None else {"reset_mask": mask.reshape(self.batch_size)}
+        given = options if mask is None else options | {"reset_mask": mask.reshape(self.batch_size)}
         seen, _ = self.environment.reset(seed=self._next_seed, options=given)
         self._next_seed = None
         return TensorDict({"observation": seen}, self.batch_size, device=self.device)
