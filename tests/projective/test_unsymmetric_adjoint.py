@@ -20,50 +20,54 @@ pytestmark = [
 ]
 
 
+def pressed(solver, share):
+    """The model of a beam in two worlds, points u and right-hand sides g; the first world is pressed by a share."""
+    model = solver.build(swimming(beam(youngs_modulus=1e6)), 2)
+    rng = np.random.default_rng(0)
+    shape = (2, model.topology.sizes.nodes, 3)
+    u, g = 1e-4 * rng.normal(size=shape), rng.normal(size=shape)
+    u[0, :, 0] -= share * model.matter.position[:, 0]
+    return model, u, g
+
+
+def assert_solves(model, w, g, a):
+    """Compare the solution a in a world with a dense one."""
+    free = ~model.topology.fixed
+    expected = np.linalg.solve(second_derivative(model, w).toarray(), g[w, free].reshape(-1))
+    assert np.abs(a[w, free].reshape(-1) - expected).max() < 1e-8 * np.abs(expected).max()
+
+
 def test_a_factor_solves_what_a_short_memory_does_not():
     """A world that is pressed to half its length, where ten eigenvalues of H are negative, and one at rest.
 
     With A alone the first world takes 729 iterations, with the factor 29.
     """
-    scene = swimming(beam(youngs_modulus=1e6))
     for how in ("iterative", "adaptive"):
         solver = ProjectiveDynamics(0.04, 1e-12, 300, collisions=False, linear_solver=how)
-        model = solver.build(scene, 2)
-        rng = np.random.default_rng(0)
-        shape = (2, model.topology.sizes.nodes, 3)
-        u, g = 1e-4 * rng.normal(size=shape), rng.normal(size=shape)
-        u[0, :, 0] -= 0.5 * model.matter.position[:, 0]
+        model, u, g = pressed(solver, 0.5)
         a = adjoint_solution(model, solver, u, g)
         progress = model.matrices.of(DT).iteration.progress
         assert progress.converged.numpy().tolist() == [how == "adaptive", 1]
     assert progress.iterations.numpy().max() < 60
     assert model.workspace.coupled.sound.numpy().tolist() == [1, 1]
-    free = ~model.topology.fixed
     for w, negative in ((0, True), (1, False)):
         H = second_derivative(model, w).toarray()
         assert abs(H - H.T).max() > 1e-4 * abs(H).max()
         assert (np.linalg.eigvalsh(H + H.T) < 0.0).any() == negative
-        expected = np.linalg.solve(H, g[w, free].reshape(-1))
-        assert np.abs(a[w, free].reshape(-1) - expected).max() < 1e-8 * np.abs(expected).max()
+        assert_solves(model, w, g, a)
 
 
 def test_what_a_factor_does_not_solve_soon_is_left_to_the_matrix_of_the_step(monkeypatch):
     """As where the skew part is large beside the symmetric one: two worlds, of which one needs no factor."""
     monkeypatch.setattr(second_derivative_module, "_MOST_WITH_FACTOR", 5)
     solver = ProjectiveDynamics(0.04, 1e-12, 1000, collisions=False)
-    model = solver.build(swimming(beam(youngs_modulus=1e6)), 2)
-    rng = np.random.default_rng(0)
-    shape = (2, model.topology.sizes.nodes, 3)
-    u, g = 1e-4 * rng.normal(size=shape), rng.normal(size=shape)
-    u[0, :, 0] -= 0.4 * model.matter.position[:, 0]
+    model, u, g = pressed(solver, 0.4)
     a = adjoint_solution(model, solver, u, g)
     progress = model.matrices.of(DT).iteration.progress
     assert progress.converged.numpy().tolist() == [1, 1]
     assert progress.iterations.numpy().max() > 60
-    free = ~model.topology.fixed
     for w in range(2):
-        expected = np.linalg.solve(second_derivative(model, w).toarray(), g[w, free].reshape(-1))
-        assert np.abs(a[w, free].reshape(-1) - expected).max() < 1e-8 * np.abs(expected).max()
+        assert_solves(model, w, g, a)
 
 
 def test_the_gradient_of_fibres_that_push_agrees_with_differences():

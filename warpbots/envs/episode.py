@@ -50,8 +50,8 @@ class Episode:
     Attributes:
         observer: Source of the observation: an observer of `warpbots.observers`, a function of the state that returns a
             tensor of shape (worlds, features), or a tuple of these, whose observations follow one another. Goals follow
-            after them, and then the clock. Motor torques and other observations that depend on a control see that of
-            the last interval, or 0 at the start of an episode.
+            after them, and then the clock. Motor torques and other observations that depend on a control see the
+            control of the last interval, or 0 at the start of an episode.
         reward: A function of a `Transition` that returns the reward of each world, shape (worlds,), or several terms by
             name, whose sum is the reward.
         steps: Number of control intervals after which an episode is truncated, at least 1.
