@@ -16,7 +16,7 @@ import time
 import numpy as np
 import refined
 import torch
-from chainqueen_common import KILO, Size, cost, curves, distance, film, options, sized, stored_as, wb
+from chainqueen_common import KILO, Size, cost, curves, distance, film, options, sized, wb
 
 LENGTH = 0.3
 DX = 1 / 80
@@ -71,7 +71,7 @@ def refine(sim: wb.Simulation, size: str) -> None:
         finer, control = refined.again(sim, how, "dx"), refined.kept(name)["control"][:STEPS]
         return float(distance(finer.rollout(control, STEPS)))
 
-    gaits = {"biped with cables": stored_as("chainqueen_biped", size)}
+    gaits = {"biped with cables": refined.stored_as("chainqueen_biped", size)}
     if size == "small":
         gaits["for several grids"] = "chainqueen_biped_grids"
     refined.table({label: functools.partial(play, name=name) for label, name in gaits.items()}, 0.75)
@@ -103,7 +103,7 @@ def main() -> None:
     if chosen.refine:
         refine(sim, chosen.size)
     else:
-        experiment(stored_as("chainqueen_biped", chosen.size), sim, chosen)
+        experiment(refined.stored_as("chainqueen_biped", chosen.size), sim, chosen)
 
 
 if __name__ == "__main__":

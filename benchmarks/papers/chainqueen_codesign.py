@@ -30,7 +30,6 @@ from chainqueen_common import (
     keep_walk,
     options,
     sized,
-    stored_as,
     stored_walk,
     wb,
 )  # fmt: skip
@@ -105,7 +104,7 @@ def learn(sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int) -> 
 
 def stored_name(subset: tuple[str, ...], size: str) -> str:
     """Name of the stored gait, of control alone or with all fields."""
-    return stored_as(f"chainqueen_codesign_{'designed' if subset else 'control'}", size)
+    return refined.stored_as(f"chainqueen_codesign_{'designed' if subset else 'control'}", size)
 
 
 def refine(sim: wb.Simulation, size: str) -> None:
@@ -131,7 +130,7 @@ def run(
     began = time.process_time()
     distances, motion = learn(biped(device, size), size, subset, seed)
     if seed == 0 and len(subset) in (0, len(FIELDS)):
-        film(stored_as(f"chainqueen_codesign_{'after' if subset else 'before'}", size), motion, out)
+        film(refined.stored_as(f"chainqueen_codesign_{'after' if subset else 'before'}", size), motion, out)
     seconds = time.process_time() - began
     print(f"{named(subset)}, seed {seed}: {distances.max():.3f} m, {seconds:.0f} s", flush=True)
     return distances, seconds
@@ -171,7 +170,7 @@ def main() -> None:
         print(f"| {named(subset)} | {interval(best[subset])} | {100 * gain:+.0f} % | {interval(each)} |")
     print(f"{np.mean([seconds for _, seconds in found]):.0f} s of CPU time a run")
     few = [s for s in subsets if len(s) != 2]
-    curves(stored_as("chainqueen_codesign", chosen.size), {named(s): runs[s] for s in few}, "distance [m]")
+    curves(refined.stored_as("chainqueen_codesign", chosen.size), {named(s): runs[s] for s in few}, "distance [m]")
 
 
 if __name__ == "__main__":

@@ -74,11 +74,6 @@ def options(
     return parser.parse_args()
 
 
-def stored_as(name: str, size: str) -> str:
-    """Name of a result and its figures in a size; the small size has the name alone."""
-    return name if size == "small" else f"{name}_{size}"
-
-
 def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) -> list[T]:
     """Call `work` with the arguments of each job, in several processes; return the results in the order of the jobs."""
     if processes == 1:
@@ -92,8 +87,10 @@ def curves(name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = 
     wb.view.save_losses(HERE / f"{name}.png", runs, quantity)
 
 
-def draw_fields(name: str, motion: wb.Trajectory[Any], fields: Sequence[str]) -> None:
-    """Draw the end of a motion to ``NAME.png`` once for each field, in the colours of its values."""
+def draw_fields(
+    name: str, motion: wb.Trajectory[Any], fields: Sequence[str], goal: Sequence[float] | None = None
+) -> None:
+    """Draw the end of a motion to ``NAME.png`` once for each field, in the colours of its values, with the goal."""
     from matplotlib.figure import Figure
 
     sim, matter, position = motion.simulation, motion.matter, motion.final.position[0].detach().cpu().numpy()
@@ -103,7 +100,7 @@ def draw_fields(name: str, motion: wb.Trajectory[Any], fields: Sequence[str]) ->
     for ax, field in zip(figure.subplots(1, len(fields), squeeze=False)[0], fields, strict=True):
         spec, value = sim.parameters()[field], motion.parameters[field][0].detach().cpu().numpy()
         label = f"{spec.doc} [{spec.unit.replace('dim', str(motion.scene.dim))}]"
-        wb.view.draw(motion.scene, matter, position, ax, value=value, label=label, camera=camera)
+        wb.view.draw(motion.scene, matter, position, ax, value=value, label=label, camera=camera, goal=goal)
     figure.savefig(HERE / f"{name}.png")
 
 
@@ -125,7 +122,7 @@ def film(
     wb.view.film_strip(motion, frames, goal=goal).save(HERE / f"{name}.png")
     fields = [field for field, value in motion.parameters.items() if value[0].unique().numel() > 1]
     if fields:
-        draw_fields(f"{name}_fields", motion, fields)
+        draw_fields(f"{name}_fields", motion, fields, goal)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         wb.usd.write(out / f"{name}.usda", motion)

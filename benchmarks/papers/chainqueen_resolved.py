@@ -21,11 +21,23 @@ from typing import Any
 
 import chainqueen_biped
 import chainqueen_codesign
+import chainqueen_walkers
 import numpy as np
 import refined
 import torch
 from chainqueen_codesign import FIELDS, interval
-from chainqueen_common import cost, distance, film, keep_walk, load_controller, options, sized, spread, wb
+from chainqueen_common import (
+    cost,
+    designed_by,
+    distance,
+    film,
+    keep_walk,
+    load_controller,
+    options,
+    sized,
+    spread,
+    wb,
+)  # fmt: skip
 from chainqueen_shapes import WALKERS, Walker, simulation
 from chainqueen_terrain import TERRAINS
 
@@ -125,15 +137,19 @@ def perceptron(
         sim: The simulation.
         controller: Function of a simulation: a perceptron for it.
         steps: Number of control intervals.
-        begun: Name of the stored gait with which the search begins; None for the values of `controller`.
+        begun: Name of the stored gait and fields with which the search begins; None for the values of `controller` and
+            of the scene.
         subset: Names of the fields that are optimised, of `chainqueen_codesign.FIELDS`.
         stages: The stages of the search.
         more: Further attributes of the gait.
     """
     policy = controller(sim)
+    fields, unknowns = chainqueen_codesign.designed(sim, subset)
     if begun is not None:
         load_controller(refined.kept(begun), policy)
-    fields, unknowns = chainqueen_codesign.designed(sim, subset)
+        with torch.no_grad():
+            for name, value in designed_by(begun)(sim).items():
+                fields[name].copy_(value)
     places = sim.model.matter.position
 
     @functools.cache
@@ -179,17 +195,26 @@ def codesign(device: str | None, seed: int, subset: tuple[str, ...]) -> Gait:
     )  # fmt: skip
 
 
+def walker(device: str | None, _: int, robot: str, subset: tuple[str, ...]) -> Gait:
+    """The stored perceptron of a robot of `chainqueen_walkers`, and its fields if there is a subset of them."""
+    return perceptron(
+        chainqueen_walkers.walker(robot, "small", device), chainqueen_walkers.controller, chainqueen_walkers.STEPS,
+        chainqueen_walkers.stored_name(robot, subset, "small"), subset, matter=stiffest, learnt=(*GRIDS, SHORTER),
+    )  # fmt: skip
+
+
 GAITS: dict[str, Callable[[str | None, int], Gait]] = {
     "biped": biped,
     "flat": functools.partial(further, name="flat", robot=TERRAINS["small"]["flat"], learnt=(*GRIDS, SHORTER)),
     "rhino": functools.partial(further, name="rhino", robot=WALKERS["rhino"]),
+    "quadruped_control": functools.partial(walker, robot="quadruped", subset=()),
+    "quadruped_designed": functools.partial(walker, robot="quadruped", subset=tuple(FIELDS)),
+    "octoped_designed": functools.partial(walker, robot="octoped", subset=tuple(FIELDS)),
     "codesign_control": functools.partial(codesign, subset=()),
     "codesign_designed": functools.partial(codesign, subset=tuple(FIELDS)),
 }
-FURTHER = {"biped", "flat", "rhino"}
-"""Gaits that begin as stored ones, for which there is one seed."""
 DESIGN = "codesign_control", "codesign_designed"
-"""Gaits whose distances are compared."""
+"""Gaits that begin from seeds, and whose distances are compared; all others begin as stored ones, of one seed."""
 
 
 def optimise(name: str, seed: int, chosen: argparse.Namespace) -> dict[refined.Refinement, float]:
@@ -240,7 +265,7 @@ def main() -> None:
     chosen = options(__doc__, names=GAITS)
     found: dict[str, list[dict[refined.Refinement, float]]] = {name: [] for name in chosen.names}
     for seed, name in itertools.product(range(chosen.seeds), chosen.names):
-        if seed == 0 or name not in FURTHER:
+        if seed == 0 or name in DESIGN:
             found[name].append(optimise(name, seed, chosen))
     if found.keys() >= {*DESIGN}:
         gains(*(found[name] for name in DESIGN))

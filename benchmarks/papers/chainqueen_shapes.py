@@ -34,7 +34,6 @@ from chainqueen_common import (
     keep_walk,
     options,
     sized,
-    stored_as,
     stored_walk,
     wb,
 )  # fmt: skip
@@ -225,13 +224,15 @@ def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: ar
         plays = {}
         for name in chosen.names:
             again = functools.partial(play, walker=walkers[name], device=chosen.device)
-            plays[name] = functools.partial(again, name=f"chainqueen_{stored_as(name, chosen.size)}")
+            plays[name] = functools.partial(again, name=f"chainqueen_{refined.stored_as(name, chosen.size)}")
             if name in SECOND and chosen.size == "small":
                 plays[f"{name}, gait {SECOND[name]}"] = functools.partial(again, name=f"chainqueen_{SECOND[name]}")
         refined.table(plays, 0.75)
         return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
-    work = [(walkers[name], stored_as(name, chosen.size), chosen.device, seed, chosen.out) for name, seed in jobs]
+    work = [
+        (walkers[name], refined.stored_as(name, chosen.size), chosen.device, seed, chosen.out) for name, seed in jobs
+    ]
     found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))
     print("| walker | before [m] | after [m] | after [body lengths] | after, seed by seed [m] | CPU s a run |")
     print("|---|---|---|---|---|---|")
@@ -243,7 +244,7 @@ def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: ar
         each = ", ".join(f"{d:.3f}" for d in after)
         cells = [interval(before), interval(after), interval(lengths), each, f"{np.mean(seconds):.0f}"]
         print("| " + " | ".join((name, *cells)) + " |")
-    curves(stored_as(file, chosen.size), runs, "distance [m]")
+    curves(refined.stored_as(file, chosen.size), runs, "distance [m]")
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import refined
 import torch
-from chainqueen_common import HERE, KILO, Size, film, keep_found, options, sized, stored_as, stored_fields, wb
+from chainqueen_common import HERE, KILO, Size, film, keep_found, options, sized, stored_fields, wb
 from scipy.spatial import cKDTree
 
 WIDTH, LINK = 0.2, 0.3
@@ -292,7 +292,7 @@ def shortest(J: torch.Tensor, errors: torch.Tensor, radius: float) -> torch.Tens
 
 def stored_name(task: str, arm: str, size: str) -> str:
     """Name of the controls and of the field of E that were found for an arm."""
-    return stored_as(f"chainqueen_swing_up_{task}_{arm.replace(' = ', '')}", size)
+    return refined.stored_as(f"chainqueen_swing_up_{task}_{arm.replace(' = ', '')}", size)
 
 
 def refine(chosen: argparse.Namespace) -> None:
@@ -399,7 +399,7 @@ def experiment_of(task: str, chosen: argparse.Namespace) -> None:
             flush=True,
         )
         if name in FILMED:
-            strip = stored_as(f"chainqueen_swing_up_{task}_{FILMED[name]}", chosen.size)
+            strip = refined.stored_as(f"chainqueen_swing_up_{task}_{FILMED[name]}", chosen.size)
             film(strip, motion, chosen.out, goal=GOAL)
     if histories:
         draw(f"chainqueen_swing_up_{task}", histories)

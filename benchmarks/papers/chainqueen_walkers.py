@@ -33,7 +33,6 @@ from chainqueen_common import (
     keep_walk,
     options,
     sized,
-    stored_as,
     stored_walk,
     wb,
 )  # fmt: skip
@@ -82,9 +81,14 @@ def walker(robot: str, size: str, device: str | None) -> wb.Simulation:
     return simulation(LEGS[robot], SIZES[size].solver(DX, 3), device, SUBSTEPS[size])
 
 
+def controller(sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
+    """The perceptron that drives the pressures."""
+    return wb.controllers.MLP(sim, clock=CLOCK, seed=seed)
+
+
 def learn(sim: wb.Simulation, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.controllers.MLP, dict]:
     """Learn from a seed; return the distances of all iterations [m], the controller and the fields."""
-    policy = wb.controllers.MLP(sim, clock=CLOCK, seed=seed)
+    policy = controller(sim, seed)
     fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
@@ -104,7 +108,7 @@ def play(policy: wb.controllers.MLP, legs: int, device: str | None) -> dict[str,
     found = {}
     for name, (solver, substeps) in solvers.items():
         sim = simulation(legs, solver, device, substeps)
-        same = wb.controllers.MLP(sim, clock=CLOCK)
+        same = controller(sim)
         same.load_state_dict(policy.state_dict())
         with torch.no_grad():
             found[name] = distance(sim.rollout(same, STEPS)).item()
@@ -134,7 +138,7 @@ def run(
 
 def stored_name(robot: str, subset: tuple[str, ...], size: str) -> str:
     """Name of a gait and of its film strip."""
-    return stored_as(f"chainqueen_{robot}_{'designed' if subset else 'control'}", size)
+    return refined.stored_as(f"chainqueen_{robot}_{'designed' if subset else 'control'}", size)
 
 
 def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device: str | None) -> None:
@@ -143,8 +147,7 @@ def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device:
     def play(how: refined.Refinement, robot: str, subset: tuple[str, ...]) -> float:
         name = stored_name(robot, subset, size)
         finer = refined.again(walker(robot, size, device), how, "dx", designed_by(name))
-        policy = wb.controllers.MLP(finer, clock=CLOCK)
-        return float(distance(stored_walk(name, finer, policy, STEPS)))
+        return float(distance(stored_walk(name, finer, controller(finer), STEPS)))
 
     plays = {
         f"{robot}{', designed' * bool(s)}": functools.partial(play, robot=robot, subset=s)
@@ -178,7 +181,7 @@ def main() -> None:
         print("| " + " | ".join((robot, *cells)) + " |")
         runs |= {f"{robot}{', designed' * bool(s)}": [d for d, _, _ in of[s]] for s in subsets}
     print(f"{math.ceil(max(seconds for _, _, seconds in found.values()))} s a run at most")
-    curves(stored_as("chainqueen_walkers", chosen.size), runs, "distance [m]")
+    curves(refined.stored_as("chainqueen_walkers", chosen.size), runs, "distance [m]")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,19 @@ from fast import FAST
 
 import warpbots as wb
 
-__all__ = ["ENOUGH", "Fields", "Refinement", "again", "keep", "kept", "measure", "option", "resolve", "table"]
+__all__ = [
+    "ENOUGH",
+    "Fields",
+    "Refinement",
+    "again",
+    "keep",
+    "kept",
+    "measure",
+    "option",
+    "resolve",
+    "stored_as",
+    "table",
+]
 
 FOLDER = Path(__file__).resolve().parent / "stored"
 """Results of searches, a file each."""
@@ -52,6 +64,11 @@ Play = Callable[[Refinement], float]
 def option(parser: argparse.ArgumentParser) -> None:
     """Add ``--refine`` to a command line."""
     parser.add_argument("--refine", action="store_true", help="play the stored results again, finer")
+
+
+def stored_as(name: str, size: str) -> str:
+    """Name of a result and its figures in a size; the small size has the name alone."""
+    return name if size == "small" else f"{name}_{size}"
 
 
 def keep(name: str, **values: torch.Tensor | np.ndarray) -> None:

@@ -1,13 +1,15 @@
 """Soft multi-body paper, figure 4c: a fish with six bones learns to swim 15 cm ahead in 100 steps.
 
-    python benchmarks/papers/softbody_fish.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
+    python benchmarks/papers/softbody_fish.py [PART ...] [--size full] [--seeds N] [--episodes N] [--json FILE]
+        [--out FOLDER]
 
 ``stroke`` finds 500 torques, five joints in 100 steps, by Adam and by CMA-ES with as many episodes, from noise, and
 ``lagging`` the same for motors that average their signals over 60 ms. ``resolved`` optimises the stored stroke of
 ``lagging`` further, in shorter steps and on a finer mesh as well, and tries it in discretisations that it has not seen.
 ``tail`` looks for the stroke that swims farthest, alone and together with length, height and stiffness of the caudal
 fin. ``current`` compares a table of torques with a table that feedback from sensors corrects, in changing currents.
-``--refine`` plays all stored strokes again, finer. Prints tables and writes ``softbody_fish.png``, the loss over
+``--size full`` is for ``lagging``, whose mesh then has 5,280 tetrahedra; the paper's has 3,268. ``--refine`` plays all
+stored strokes again, finer. Prints tables and writes ``softbody_fish.png``, the loss over
 episodes, and film strips beside this file; motions as USD to ``--out``.
 """
 
@@ -39,6 +41,8 @@ WAY = (0.15, 0.0, 0.0)
 """From the start to the target [m]."""
 
 
+FINENESS, CELLS = {"small": 1, "full": sized(2, 1)}, {"small": sized(0.5, 1.0), "full": sized(2 / 3, 1.0)}
+"""Fineness of the mesh in a size, and the factor of its cells with which its strokes are played finer."""
 NAMES = {"stroke": "softbody_fish", "lagging": "softbody_fish_lagging", "resolved": "softbody_fish_grids"}
 """Names under which the strokes of these parts are stored."""
 FINER = sized(0.5, 1.0)
@@ -80,10 +84,11 @@ def check(stroke: Stroke) -> None:
     )
 
 
-def stroke_of(part: str) -> Stroke:
-    """The stroke of a part, one of `NAMES`."""
+def stroke_of(part: str, size: str = "small") -> Stroke:
+    """The stroke of a part, one of `NAMES`, in a size."""
     search = {"stroke": {}, "lagging": {"lag": LAG}, "resolved": {"lag": LAG, "rate": RATE}}[part]
-    return Stroke(simulation(), simulation(substeps=4), WAY, STEPS, **search)
+    mesh = FINENESS[size]
+    return Stroke(simulation(mesh), simulation(mesh, substeps=4), WAY, STEPS, **search)
 
 
 def learn(options: argparse.Namespace) -> list[dict]:
@@ -97,7 +102,10 @@ def learn(options: argparse.Namespace) -> list[dict]:
 
 def lagging(options: argparse.Namespace) -> list[dict]:
     """Find the stroke of motors that average their signals, by Adam."""
-    return compare(NAMES["lagging"], stroke_of("lagging"), options.seeds, options.episodes, ["Adam"])
+    stroke = stroke_of("lagging", options.size)
+    check(stroke)
+    name = refined.stored_as(NAMES["lagging"], options.size)
+    return compare(name, stroke, options.seeds, options.episodes, ["Adam"])
 
 
 def resolved(options: argparse.Namespace) -> list[dict]:
@@ -151,12 +159,19 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    parser.add_argument("--size", choices=[*FINENESS], default="small", help="fineness of the mesh (%(default)s)")
     refined.option(parser)
     options = parser.parse_args()
+    if options.size != "small" and (options.parts or [*PARTS]) != ["lagging"]:
+        parser.error(f"--size {options.size}: only lagging has this size; name this part alone")
     if options.refine:
         if unknown := set(options.parts) - set(NAMES):
             parser.error(f"--refine: no stroke of {', '.join(unknown)} is stored; possible are {', '.join(NAMES)}")
-        refine({NAMES[part]: stroke_of(part) for part in options.parts or NAMES}, simulation)
+        strokes = {
+            refined.stored_as(NAMES[part], options.size): stroke_of(part, options.size)
+            for part in options.parts or NAMES
+        }
+        refine(strokes, simulation, FINENESS[options.size], CELLS[options.size])
         return
     found = {name: PARTS[name](options) for name in options.parts or PARTS}
     if options.json:

@@ -1,11 +1,13 @@
 """Soft multi-body paper, figure 4b: an octopus with 16 muscles learns to swim to a target in 400 steps.
 
-    python benchmarks/papers/softbody_octopus.py [PART ...] [--seeds N] [--episodes N] [--json FILE] [--out FOLDER]
+    python benchmarks/papers/softbody_octopus.py [PART ...] [--size full] [--seeds N] [--episodes N] [--json FILE]
+        [--out FOLDER]
 
 Each muscle has four segments, 64 signals in 400 steps, which are 25,600 unknowns. ``stroke`` finds them for fibres,
 which push as well as pull: Adam and CMA-ES (with a diagonal covariance) have as many episodes from the same noise.
 ``pull`` finds them for muscles that only pull, by Adam from the noise of seed 0, first on the mesh of ``stroke`` and
-then on a finer one, and plays them on finer meshes and in shorter steps. ``--refine`` plays the stored strokes again,
+then on a finer one, and plays them on finer meshes and in shorter steps. ``--size full`` goes on from the stored stroke
+of ``pull`` on a mesh of 1,968 tetrahedra, where the paper has 2,160. ``--refine`` plays the stored strokes again,
 finer. Prints tables, the memory of the process before and after the first and the last episode of ``stroke``, and
 writes ``softbody_octopus.png`` and film strips beside this file; motions as USD to ``--out``.
 """
@@ -25,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[0]))
 import refined
 from fast import figures, sized
 from softbody_octopus_scene import octopus
-from softbody_strokes import METHODS, Stroke, compare, film, refine, show
+from softbody_strokes import METHODS, Stroke, compare, discretised, film, refine, show
 
 import warpbots as wb
 
@@ -33,9 +35,9 @@ HERE = figures(__file__)
 """Where figures go."""
 NAMES = {"stroke": "softbody_octopus", "pull": "softbody_octopus_pull"}
 """Names of the figures and of the stored strokes of the parts."""
-MESH = sized(2, 1)
-"""Fineness of the mesh on which ``pull`` learns in the end."""
-COARSE, FINE, RATE = sized(23, 2), sized(30, 2), 0.3
+MESH = {"small": sized(2, 1), "full": sized(4, 1)}
+"""Fineness of the mesh on which ``pull`` learns in the end, in a size."""
+COARSE, FINE, RATE = sized(23, 2), sized(30, 2), {"small": 0.3, "full": 0.2}
 """Of ``pull``: episodes on the mesh of ``stroke`` and on the finer one, and the rate in the first of the latter."""
 JUDGED = (
     refined.Refinement(steps=2),
@@ -61,24 +63,18 @@ def simulation(fineness: int = 1, tolerance: float = 1e-4, worlds: int = 1, subs
     return wb.Simulation(octopus(fineness), solver, STEP, substeps, worlds=worlds)
 
 
-def pulling(fineness: float = 1, substeps: int = 1) -> wb.Simulation:
-    """Simulation of the octopus whose muscles only pull; all states are kept for the gradient.
-
-    Args:
-        fineness: Fineness of the mesh, relative to `MESH`.
-        substeps: Steps in an interval of control.
-    """
+def pulling(fineness: int = 1, substeps: int = 1) -> wb.Simulation:
+    """Simulation of the octopus whose muscles only pull; all states are kept for the gradient."""
     solver = wb.ProjectiveDynamics(0.05, 1e-4, collisions=False)
-    scene = octopus(round(MESH * fineness), pull=True)
-    return wb.Simulation(scene, solver, STEP, substeps, checkpoints=wb.Checkpoints.all())
+    return wb.Simulation(octopus(fineness, pull=True), solver, STEP, substeps, checkpoints=wb.Checkpoints.all())
 
 
-def make_stroke(part: str = "stroke", fineness: float = 1, rate: float = 0.5) -> Stroke:
+def make_stroke(part: str = "stroke", fineness: int = 1, rate: float = 0.5) -> Stroke:
     """The stroke to the target of a part, one of `NAMES`, with the settings of its search.
 
     Args:
         part: The part.
-        fineness: Fineness of the mesh, relative to the mesh of the part.
+        fineness: Fineness of the mesh.
         rate: Learning rate of Adam in the first episode.
     """
     settings = {"lag": LAG, "rate": rate, "fade": 0.97, "longest": LONGEST, "memory": 0.99, "pull": part == "pull"}
@@ -125,22 +121,32 @@ def learn(options: argparse.Namespace) -> list[dict]:
 
 
 def pull(options: argparse.Namespace) -> list[dict]:
-    """Find the stroke for muscles that only pull, on a coarse mesh and then on a finer one, and try it finer."""
-    coarse, stroke, begun = make_stroke("pull", 1 / MESH), make_stroke("pull", rate=RATE), time.process_time()
-    METHODS["Adam"](coarse, 0, COARSE)
-    stroke.raw = coarse.raw.detach().clone().requires_grad_()
+    """Find the stroke for muscles that only pull, on a coarse mesh and then on a finer one, and try it finer.
+
+    At full size the search begins with the stored stroke of the small size.
+    """
+    mesh, name, begun = MESH[options.size], refined.stored_as(NAMES["pull"], options.size), time.process_time()
+    stroke, curves = make_stroke("pull", mesh, RATE[options.size]), []
+    if options.size == "small":
+        coarse = make_stroke("pull")
+        METHODS["Adam"](coarse, 0, COARSE)
+        start, curves = coarse.raw, [coarse.losses]
+    else:
+        start = refined.kept(NAMES["pull"])["raw"][:STEPS]
+    stroke.raw = start.detach().clone().requires_grad_()
     METHODS["Adam"](stroke, 0, FINE)
+    curves.append(stroke.losses)
     seconds = time.process_time() - begun
-    refined.keep(NAMES["pull"], raw=stroke.raw)
-    print(f"{COARSE} and {FINE} episodes, {seconds:.0f} s of CPU time", flush=True)
+    refined.keep(name, raw=stroke.raw)
+    print(f"{' and '.join(str(len(curve)) for curve in curves)} episodes, {seconds:.0f} s of CPU time", flush=True)
     with torch.no_grad():
-        judged = {how: pulling(1 / how.cells, how.steps) for how in (refined.Refinement(), *JUDGED)}
+        judged = {how: discretised(pulling, how, mesh) for how in (refined.Refinement(), *JUDGED)}
         away = {str(how): float(stroke.away(sim)) for how, sim in judged.items()}
         for how, distance in away.items():
             print(f"{how}: {1e3 * distance:.1f} mm from the target", flush=True)
         shown = stroke.motion(judged[JUDGED[-1]])
-        film(HERE / f"{NAMES['pull']}.png", shown, options.out, stroke.target.numpy())
-    return [{"away": away, "seconds": seconds, "curve": [coarse.losses, stroke.losses]}]
+        film(HERE / f"{name}.png", shown, options.out, stroke.target.numpy())
+    return [{"away": away, "seconds": seconds, "curve": curves}]
 
 
 PARTS = {"stroke": learn, "pull": pull}
@@ -154,14 +160,19 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    parser.add_argument("--size", choices=[*MESH], default="small", help="fineness of the mesh (%(default)s)")
     refined.option(parser)
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(unknown)}; possible are {', '.join(PARTS)}")
     parts = options.parts or list(PARTS)
+    if options.size != "small" and parts != ["pull"]:
+        parser.error(f"--size {options.size}: only pull has this size; name this part alone")
     if options.refine:
         for part in parts:
-            refine({NAMES[part]: make_stroke(part)}, SIMULATIONS[part])
+            mesh = MESH[options.size] if part == "pull" else 1
+            name = refined.stored_as(NAMES[part], options.size)
+            refine({name: make_stroke(part, mesh)}, SIMULATIONS[part], mesh)
         return
     found = {part: PARTS[part](options) for part in parts}
     if options.json:

@@ -162,28 +162,38 @@ def by_evolution(stroke: Stroke, seed: int, episodes: int) -> None:
 METHODS: dict[str, Callable[[Stroke, int, int], None]] = {"Adam": by_adam, "CMA-ES": by_evolution}
 
 
-def discretised(simulation: Callable[..., wb.Simulation], how: refined.Refinement) -> wb.Simulation:
-    """A simulation in a discretisation, by a function of the ``fineness`` of the mesh and of ``substeps``."""
-    return simulation(fineness=round(1.0 / how.cells), substeps=how.steps)
+def discretised(simulation: Callable[..., wb.Simulation], how: refined.Refinement, fineness: int = 1) -> wb.Simulation:
+    """A simulation in a discretisation.
+
+    Args:
+        simulation: Function of the ``fineness`` of the mesh and of ``substeps``.
+        how: The discretisation, relative to the mesh with which a motion was found.
+        fineness: Fineness of this mesh.
+    """
+    return simulation(fineness=round(fineness / how.cells), substeps=how.steps)
 
 
-def refine(strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulation]) -> None:
+def refine(
+    strokes: Mapping[str, Stroke], simulation: Callable[..., wb.Simulation], fineness: int = 1, cells: float = 0.5
+) -> None:
     """Play stored strokes of a swimmer again, finer; the measure is how much nearer to the target the swimmer comes.
 
     Args:
         strokes: The strokes by the names under which Adam's first seed is stored.
         simulation: Function that makes the simulation with a mesh of some ``fineness`` and with some ``substeps``.
+        fineness: Fineness of the mesh with which the strokes were found.
+        cells: Factor of the size of cells on the finer mesh.
     """
 
     def play(how: refined.Refinement, name: str) -> float:
-        stroke, sim = strokes[name], discretised(simulation, how)
+        stroke, sim = strokes[name], discretised(simulation, how, fineness)
         stroke.raw = refined.kept(name)["raw"][: stroke.steps]
         motion = stroke.motion(sim)
         start, end = (sim.center_of_mass(state)[0] for state in (motion.start, motion.final))
         way = stroke.target - stroke.sim.center_of_mass(stroke.sim.state())[0]
         return float(way.norm() - (start + way - end).norm())
 
-    refined.table({name: functools.partial(play, name=name) for name in strokes}, 0.5)
+    refined.table({name: functools.partial(play, name=name) for name in strokes}, cells)
 
 
 def compare(
