@@ -28,7 +28,7 @@ PAPERS = {
     "cronos_beam": "float64", "cronos_cylinder": "float32", "cronos_design": "float32", "cronos_energy": "float64",
     "cronos_frequencies": "float64", "cronos_gait": "float32", "cronos_lattices": "float32", "cronos_robots": "float32", "cronos_speed": "float32",
     "diffhand_compare": "float32", "diffhand_designs": "float32", "diffhand_gripper": "float32", "diffhand_learning": "float32", "diffhand_minima": "float32", "diffhand_replay": "float32", "diffhand_resolved": "float32", "diffhand_sizes": "float32", "diffhand_topologies": "float32",
-    "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
+    "films": "float32", "marchal_cylinder": "float64", "softbody_bridges": "float64", "softbody_cantilever": "float64",
     "softbody_cloth": "float32", "softbody_fish": "float32", "softbody_gripper": "float32",
     "softbody_learning": "float32", "softbody_memory": "float32", "softbody_octopus": "float32",
     "softbody_skeleton": "float32", "softbody_splitting": "float32",
@@ -72,6 +72,7 @@ LONG = {
     "diffhand_resolved",
     "diffhand_sizes",
     "diffhand_topologies",
+    "films",
     "softbody_cloth",
     "softbody_fish",
     "softbody_gripper",
@@ -221,6 +222,8 @@ def test_script_of_a_paper(name, computed, start, tmp_path):
 
         trimesh.creation.cylinder(0.019, 0.178).export(tmp_path / "truthCylinder-Deformed.obj")
         words = [str(tmp_path)]
+    if name == "films":
+        words = ["chainqueen_biped", "cronos_gait", "--out", str(tmp_path), "--usd"]
     assert start(BENCHMARKS / "papers" / f"{name}.py", *words)
 
 
@@ -254,6 +257,20 @@ def test_stored_results_of_full_size_are_played_finer(name, words, start):
     table = start(BENCHMARKS / "papers" / f"{name}.py", *words, "--size", "full", "--refine")
     rows = [line for line in table.splitlines() if "%" in line]
     assert rows and all(row.count("|") == 5 for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.stem, marks=of("float64" if "swing_up" in path.stem else "float32"))
+        for path in sorted((BENCHMARKS / "papers" / "stored").glob("*.npz"))
+        if not path.stem.endswith("_full")
+    ],
+)
+def test_stored_result_becomes_a_film(name, start, tmp_path):
+    start(BENCHMARKS / "papers" / "films.py", name, "--out", str(tmp_path), "--usd")
+    assert {path.name for path in tmp_path.iterdir()} >= {f"{name}.gif", f"{name}.usda"}
 
 
 @pytest.mark.parametrize("computed", [pytest.param("float64", marks=of("float64"))])

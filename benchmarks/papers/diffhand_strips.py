@@ -20,7 +20,7 @@ import warpbots as wb
 from warpbots.view.motion import Motion, collect, evenly
 from warpbots.view.palette import GOAL, INK
 
-__all__ = ["edges", "film", "strip"]
+__all__ = ["edges", "episode", "film", "strip"]
 
 Lines = list[np.ndarray]
 """Lines through points [m], each of shape (n, 3); a line of one point is a ring, from which a dotted line leads
@@ -106,14 +106,20 @@ def strip(task: Task, controls: torch.Tensor, factors: torch.Tensor, how: str, p
         how: How they were found, for the title.
         path: File of the picture.
     """
-    scene, sim = SCENES[task.name][0], task.sim
-    shown = wb.Simulation(scene(task.hand, factors), sim.solver, sim.dt, sim.substeps)
     with torch.no_grad():
-        motion, _, left = dataclasses.replace(task, sim=shown).course(controls[None], factors)
+        motion, left = episode(task, controls, factors)
         steps = moments(task)
         unit = {"deg": "degrees"}.get(task.unit, task.unit)
         texts = [f": {left[0, k - 1]:.1f} {unit} to go" if k else "" for k in steps]
         film(path, f"{NAMES[task.name]}: {how}", motion, steps, functools.partial(goals_of, task), texts)
+
+
+def episode(task: Task, controls: torch.Tensor, factors: torch.Tensor) -> tuple[wb.Trajectory, torch.Tensor]:
+    """An episode of a task with its hand in its shape, and the metric of each control interval, as `strip` has them."""
+    scene, sim = SCENES[task.name][0], task.sim
+    shown = wb.Simulation(scene(task.hand, factors), sim.solver, sim.dt, sim.substeps)
+    motion, _, left = dataclasses.replace(task, sim=shown).course(controls[None], factors)
+    return motion, left
 
 
 def moments(task: Task) -> list[int]:

@@ -116,8 +116,9 @@ def again(sim: wb.Simulation, how: Refinement, cell: str, fields: Fields | None 
             designed = wb.Simulation(finer.scene_with(**fields(finer)), solver, sim.dt, device=sim.model.device)
             substeps = max(substeps, designed.substeps)
     return wb.Simulation(
-        sim.scene, solver, sim.dt, how.steps * substeps, device=sim.model.device, checkpoints=sim.checkpoints
-    )
+        sim.scene, solver, sim.dt, how.steps * substeps, worlds=sim.worlds, device=sim.model.device,
+        checkpoints=sim.checkpoints,
+    )  # fmt: skip
 
 
 def resolve(

@@ -82,6 +82,16 @@ def make_stroke(part: str = "stroke", fineness: int = 1, rate: float = 0.5) -> S
     return Stroke(make(fineness), make(fineness, substeps=4), WAY, STEPS, **settings)
 
 
+def fineness(part: str, size: str) -> int:
+    """Fineness of the mesh on which a stroke was found in the end."""
+    return MESH[size] if part == "pull" else 1
+
+
+def stroke_of(part: str, size: str = "small") -> Stroke:
+    """The stroke of a part, one of `NAMES`, in a size."""
+    return make_stroke(part, fineness(part, size))
+
+
 def resident() -> float:
     """Memory of this process [MB]."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -170,9 +180,8 @@ def main() -> None:
         parser.error(f"--size {options.size}: only pull has this size; name this part alone")
     if options.refine:
         for part in parts:
-            mesh = MESH[options.size] if part == "pull" else 1
             name = refined.stored_as(NAMES[part], options.size)
-            refine({name: make_stroke(part, mesh)}, SIMULATIONS[part], mesh)
+            refine({name: stroke_of(part, options.size)}, SIMULATIONS[part], fineness(part, options.size))
         return
     found = {part: PARTS[part](options) for part in parts}
     if options.json:
