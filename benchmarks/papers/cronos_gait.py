@@ -1,14 +1,18 @@
 """Beyond Cronos: the gait of the four-legged sheet of figure 1, optimised by gradient through every contact.
 
     python benchmarks/papers/cronos_gait.py [--iterations N] [--no-transfer]
+    python benchmarks/papers/cronos_gait.py --resolved
 
 Each of the five members has its own periodic control, the sigmoid of a Fourier series, because chambers only inflate.
 The series start as the hand-made gait (``cronos_robots.py``), and the distance of the centre of mass in two cycles is
 maximised. The gradient is checked against differences; the optimised gait is also simulated for longer, on a rigid
-floor, and on a lattice of half the spacing. Writes ``cronos_gait.png`` beside this file.
+floor, and on a lattice of half the spacing. ``--resolved`` goes on from the stored gait with the mean distance on both
+lattices, and tries the result in discretisations that it has not seen. ``--refine`` plays stored gaits again, finer.
+Writes ``cronos_gait.png`` beside this file.
 """
 
 import argparse
+import functools
 import math
 
 import numpy as np
@@ -28,6 +32,15 @@ LONGER = 8
 """Cycles for which a gait is followed afterwards."""
 FINER = sized(2.5e-3, 5e-3)
 """Spacing of the lattice to which the gait is transferred [m]."""
+FOUND, LATTICE = refined.Refinement(), refined.Refinement(cells=0.5)
+LEARNT = FOUND, LATTICE
+"""The lattices that ``--resolved`` sees."""
+JUDGED = sized(
+    (refined.Refinement(steps=2), refined.Refinement(cells=2 / 3), refined.Refinement(steps=2, cells=0.5)), ()
+)
+"""The discretisations in which its gait is tried afterwards."""
+RATE, DECAY = 0.05, 0.93
+"""Learning rate of ``--resolved`` in the first iteration, and its factor from each to the next."""
 LINES = {"": "-", "hard floor": "--", f"springs of {1e3 * FINER} mm": ":"}
 """How the motion on another floor or lattice is drawn."""
 
@@ -53,15 +66,34 @@ def distance(sim: wb.Simulation, series: torch.Tensor) -> torch.Tensor:
     return (centre(sim, end) - centre(sim, sim.state().position))[0, 0]
 
 
+def discretised(how: refined.Refinement) -> wb.Simulation:
+    """The simulation in another discretisation."""
+    spacing = None if how.cells == 1.0 else 2.0 * how.cells * FINER
+    return simulation("multigait", spacing, margin=MARGIN / how.steps)
+
+
 def refine() -> None:
-    """Play the stored gait again, in shorter steps and on the finer lattice."""
-    series = refined.kept(NAME)["series"]
+    """Play the stored gaits again, in shorter steps and on the finer lattice."""
 
-    def play(how: refined.Refinement) -> float:
-        spacing = None if how.cells == 1.0 else FINER
-        return float(distance(simulation("multigait", spacing, margin=MARGIN / how.steps), series))
+    def play(how: refined.Refinement, name: str) -> float:
+        return float(distance(discretised(how), refined.kept(name)["series"]))
 
-    refined.table({"crawling sheet": play}, 0.5)
+    gaits = {"crawling sheet": NAME, "for both lattices": f"{NAME}_grids"}
+    refined.table({label: functools.partial(play, name=name) for label, name in gaits.items()}, LATTICE.cells)
+
+
+def resolved(iterations: int) -> None:
+    """Optimise the stored gait on both lattices at once, and try it in discretisations that the search has not seen."""
+    series = refined.kept(NAME)["series"].requires_grad_()
+    shorter = functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=DECAY)
+    refined.resolve(
+        lambda sim: -distance(sim, series), {how: discretised(how) for how in LEARNT}, series,
+        wb.methods.Torch(lr=RATE, max_norm=0.1, scheduler=shorter), iterations, lambda loss: f"{-1e3 * loss:.1f} mm",
+    )  # fmt: skip
+    refined.keep(f"{NAME}_grids", series=series)
+    for how in (*LEARNT, *JUDGED):
+        way = refined.measure(lambda how: float(distance(discretised(how), series)), how)
+        print(f"{how}{'' if how in LEARNT else ', not seen'}: {1e3 * way:.1f} mm", flush=True)
 
 
 def check(sim: wb.Simulation, series: torch.Tensor, sizes: tuple[float, ...] = (1e-3, 2e-2)) -> None:
@@ -113,11 +145,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=sized(12, 1))
     parser.add_argument("--lr", type=float, default=0.25, help="learning rate of Adam")
+    parser.add_argument("--resolved", action="store_true", help="optimise the stored gait on both lattices")
     parser.add_argument("--no-transfer", action="store_true", help="leave out the finer lattice")
     refined.option(parser)
     options = parser.parse_args()
     if options.refine:
         refine()
+        return
+    if options.resolved:
+        resolved(options.iterations)
         return
     sim = simulation("multigait", margin=MARGIN)
     members = [a.name for a in sim.scene.actuators]
