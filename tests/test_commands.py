@@ -342,6 +342,16 @@ def test_registers_are_listed(start, tmp_path):
 
 
 @pytest.mark.slow
+def test_hands_learn_by_sac(start, tmp_path):
+    """As by PPO, which is the default: the loss is that of the policy, and the curve has every episode."""
+    require(NEEDS["diffhand_learning"])
+    path = tmp_path / "found.json"
+    start(BENCHMARKS / "papers" / "diffhand_learning.py", "reach", "--method", "sac", "--episodes", "8", "--json", str(path))  # fmt: skip
+    (run,) = json.loads(path.read_text())["reach"]
+    assert run["episodes"] == len(run["curve"]) >= 8 and np.isfinite(run["loss"])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ppo", "sac", "shac", "cma"])
 def test_learning(method, start, tmp_path):
     """A curve of a few samples; the other methods of a task differ in their settings alone."""

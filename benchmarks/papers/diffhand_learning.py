@@ -1,14 +1,15 @@
 """DiffHand's tasks by reinforcement learning with a particle swarm of designs: the last row of table IV.
 
-    python benchmarks/papers/diffhand_learning.py [reach] [flip] [rotate] [assemble] [--seeds N ...] [--episodes 900]
-        [--fixed] [--json FILE]
+    python benchmarks/papers/diffhand_learning.py [reach] [flip] [rotate] [assemble] [--method sac] [--seeds N ...]
+        [--episodes 900] [--fixed] [--json FILE]
 
 The paper's row is SAC with particle swarm optimisation after Luck et al. (2019), whose swarm moves by the value that
-the critic predicts for a design. Here PPO (Stable-Baselines3) learns a policy that also sees the design, and each world
-is a particle: it plays an episode with its design, and the swarm (Kennedy & Eberhart 1995, constricted after Clerc &
-Kennedy 2002) moves by the losses of these episodes. Rewards are the negative losses of single control intervals, so
-that a return is the negative loss of an episode in `diffhand_compare.py`. With ``--fixed`` the hand keeps the shape of
-the paper. Loss and metric are measured with the best design of the swarm, and with a policy without randomness.
+the critic predicts for a design. Here PPO or SAC (Stable-Baselines3) learns a policy that also sees the design, and
+each world is a particle: it plays an episode with its design, and the swarm (Kennedy & Eberhart 1995, constricted after
+Clerc & Kennedy 2002) moves by the losses of these episodes. Rewards are the negative losses of single control
+intervals, so that a return is the negative loss of an episode in `diffhand_compare.py`. With ``--fixed`` the hand keeps
+the shape of the paper. Loss and metric are measured with the best design of the swarm, and with a policy without
+randomness.
 """
 
 import argparse
@@ -21,7 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3 import PPO
+from stable_baselines3 import PPO, SAC
+from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -155,18 +157,35 @@ class Hands(VecEnv):
         return [False] * PARTICLES
 
 
-def learn(task: Task, seed: int, episodes: int, moves: bool) -> dict[str, Any]:
-    """Learn a policy and a design; loss and metric of the policy without randomness, and the curve."""
-    task.scale = task.scales[-1]
-    begun = time.process_time()
-    hands = Hands(task, Swarm(task.hand.rest.numpy(), task.upper, moves, seed))
-    env = VecNormalize(hands, gamma=0.99)
-    model = PPO(
+def by_ppo(task: Task, env: VecNormalize, seed: int) -> BaseAlgorithm:
+    """PPO, which learns after an episode in all worlds."""
+    return PPO(
         "MlpPolicy", env, learning_rate=1e-3, n_steps=task.intervals,
         batch_size=max(2, task.intervals * PARTICLES // 4),
         n_epochs=10, gamma=0.99, gae_lambda=0.95, seed=seed, device="cpu",
         policy_kwargs={"net_arch": [64, 64], "log_std_init": -0.5},
     )  # fmt: skip
+
+
+def by_sac(task: Task, env: VecNormalize, seed: int) -> BaseAlgorithm:
+    """SAC, which takes a step of its networks for each sample, after two episodes of random actions in each world."""
+    return SAC(
+        "MlpPolicy", env, learning_rate=1e-3, learning_starts=2 * task.intervals * PARTICLES, batch_size=256,
+        train_freq=1, gradient_steps=PARTICLES, gamma=0.99, seed=seed, device="cpu",
+        policy_kwargs={"net_arch": [64, 64]},
+    )  # fmt: skip
+
+
+METHODS = {"ppo": by_ppo, "sac": by_sac}
+
+
+def learn(task: Task, method: str, seed: int, episodes: int, moves: bool) -> dict[str, Any]:
+    """Learn a policy and a design; loss and metric of the policy without randomness, and the curve."""
+    task.scale = task.scales[-1]
+    begun = time.process_time()
+    hands = Hands(task, Swarm(task.hand.rest.numpy(), task.upper, moves, seed))
+    env = VecNormalize(hands, gamma=0.99)
+    model = METHODS[method](task, env, seed)
     model.learn(episodes * task.intervals)
     found = list(hands.losses)
     hands.swarm = Swarm(hands.swarm.best, task.upper, False, seed)
@@ -189,20 +208,23 @@ def main() -> None:
     """Run the named tasks, or all tasks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", help=f"{', '.join(TASKS)}; all without a name")
+    parser.add_argument("--method", choices=[*METHODS], default="ppo", help="(%(default)s)")
     parser.add_argument("--seeds", type=int, nargs="*", default=sized([0, 1, 2, 3, 4], [0]))
     parser.add_argument("--episodes", type=int, default=sized(900, 4))
     parser.add_argument("--fixed", action="store_true", help="the design stays as it is")
     parser.add_argument("--json", type=Path, help="where results go")
     options = parser.parse_args()
+    torch.set_num_threads(1)  # operations are small here: a second thread costs more than it saves
     found: dict[str, list[dict[str, Any]]] = {}
     for name in options.tasks or TASKS:
         task = TASKS[name](worlds=PARTICLES)
         for seed in options.seeds:
-            result = learn(task, seed, options.episodes, not options.fixed)
+            result = learn(task, options.method, seed, options.episodes, not options.fixed)
             found.setdefault(name, []).append({"seed": seed, **result})
             print(
-                f"{name}, seed {seed}: loss {result['loss']:.4g}, {result['metric']:.3g} {task.unit}, best episode "
-                f"{result['curve'][-1]:.4g}, {result['episodes']} episodes, {result['seconds']:.0f} s, "
+                f"{name}, {options.method}, seed {seed}: loss {result['loss']:.4g}, "
+                f"{result['metric']:.3g} {task.unit}, best episode {result['curve'][-1]:.4g}, "
+                f"{result['episodes']} episodes, {result['seconds']:.0f} s, "
                 f"design {np.round(result['factors'], 2)}",
                 flush=True,
             )
