@@ -49,6 +49,8 @@ STEPS = sized(150, 3)
 ITERATIONS = sized(40, 1)
 CLOCK = 0.5
 """Period of the clock [s]."""
+RESOLVED = ("quadruped", False), ("quadruped", True), ("octoped", True)
+"""Robots, and whether their matter is designed, of which `chainqueen_resolved` has gaits for several grids."""
 
 
 def scene(legs: int) -> wb.Scene:
@@ -142,17 +144,18 @@ def stored_name(robot: str, subset: tuple[str, ...], size: str) -> str:
 
 
 def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device: str | None) -> None:
-    """Play the stored gaits again, finer."""
+    """Play the stored gaits of a size again, finer; those for several grids are of `chainqueen_resolved`."""
 
-    def play(how: refined.Refinement, robot: str, subset: tuple[str, ...]) -> float:
-        name = stored_name(robot, subset, size)
+    def play(how: refined.Refinement, robot: str, name: str) -> float:
         finer = refined.again(walker(robot, size, device), how, "dx", designed_by(name))
         return float(distance(stored_walk(name, finer, controller(finer), STEPS)))
 
-    plays = {
-        f"{robot}{', designed' * bool(s)}": functools.partial(play, robot=robot, subset=s)
-        for robot, s in itertools.product(robots, subsets)
-    }
+    plays = {}
+    for robot, subset in itertools.product(robots, subsets):
+        label, name = f"{robot}{', designed' * bool(subset)}", stored_name(robot, subset, size)
+        plays[label] = functools.partial(play, robot=robot, name=name)
+        if size == "small" and (robot, bool(subset)) in RESOLVED:
+            plays[f"{label}, for several grids"] = functools.partial(play, robot=robot, name=f"{name}_grids")
     refined.table(plays, 0.75)
 
 
