@@ -125,6 +125,15 @@ def test_an_array_that_changes_later_is_checked_again_and_leaves_states_alone():
     assert torch.equal(state.position, sim.state().position)
 
 
+def test_an_array_may_be_reversed_or_read_only():
+    """Torch refuses the one, and warns of the other."""
+    sim = simulation("springs")
+    stiffness = sim.parameter("stiffness") * torch.linspace(0.5, 1.0, sim.parameter("stiffness").shape[1])
+    backwards = stiffness.flip(1).cpu().numpy()
+    for array in (backwards[:, ::-1], np.broadcast_to(stiffness[0].cpu().numpy(), stiffness.shape)):
+        assert torch.equal(sim._inputs.parameters({"stiffness": array})["stiffness"], stiffness)
+
+
 def test_a_parameter_that_changes_through_its_data_is_checked_again():
     """As a step of gradient descent is often written; torch does not count such writes."""
     sim = simulation("springs")

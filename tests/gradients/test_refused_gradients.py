@@ -113,19 +113,84 @@ def test_a_controller_may_fill_the_memory_of_its_signal_again(writer, schedule):
     assert torch.equal(gradient(again), anew) and anew.any()
 
 
-def test_readings_keep_the_signal_of_their_gradient():
-    """A signal that NumPy changes before the gradient is computed."""
+@schedules
+@pytest.mark.parametrize("writer", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["youngs_modulus", "velocity"])
+def test_the_memory_of_a_parameter_or_a_start_may_be_filled_again(name, writer, schedule):
+    """The gradient to a policy is the one at the values of the motion."""
+    sim = simulation(schedule)
+    rest = sim.state()
+
+    def gradient(factor):
+        memory = {
+            "youngs_modulus": sim.parameter("youngs_modulus").cpu().numpy(),
+            "velocity": np.full(rest.velocity.shape, 0.3, rest.velocity.cpu().numpy().dtype),
+        }
+        given = {n: torch.from_numpy(m).to(rest.velocity.device) for n, m in memory.items()}
+        weight = torch.full((sim.scene.dim, sim.channels), 0.5).to(rest.velocity).requires_grad_()
+
+        def policy(state, time):
+            return torch.tanh((state.velocity @ weight).mean(1))
+
+        start = dataclasses.replace(rest, velocity=given["velocity"])
+        final = sim.rollout(policy, INTERVALS, start, youngs_modulus=given["youngs_modulus"]).final
+        (memory if writer == "numpy" else given)[name][:] *= factor
+        return torch.autograd.grad(final.position.square().sum(), weight)[0]
+
+    kept = gradient(1.0)
+    assert torch.equal(gradient(0.5), kept) and kept.any()
+
+
+@pytest.mark.parametrize("name", ["control", "youngs_modulus", "deformation"])
+def test_readings_keep_what_their_gradient_needs(name):
+    """Memory that NumPy changes before the gradient is computed."""
     sim = simulation()
-    memory = np.full(sim.channels, 0.3, sim.state().position.numpy().dtype)
-    state = sim.state()
-    F = (1.1 * state.deformation).requires_grad_()
-    found = []
-    for later in (0.3, -1.0):
-        memory[:] = 0.3
-        stress = sim.sense(dataclasses.replace(state, deformation=F), torch.from_numpy(memory)).stress.sum()
-        memory[:] = later
-        found.append(torch.autograd.grad(stress, F)[0])
+    rest = sim.state()
+
+    def gradient(factor):
+        memory = {
+            "control": np.full(sim.channels, 0.3, rest.position.cpu().numpy().dtype),
+            "youngs_modulus": sim.parameter("youngs_modulus").cpu().numpy(),
+            "deformation": 1.1 * rest.deformation.cpu().numpy(),
+        }
+        given = {n: torch.from_numpy(m).to(rest.position.device) for n, m in memory.items()}
+        wanted = given["youngs_modulus" if name == "deformation" else "deformation"].requires_grad_()
+        state = dataclasses.replace(rest, deformation=given["deformation"])
+        stress = sim.sense(state, given["control"], youngs_modulus=given["youngs_modulus"]).stress
+        memory[name][:] *= factor
+        return torch.autograd.grad(stress.square().sum(), wanted)[0]
+
+    kept = gradient(1.0)
+    assert torch.equal(gradient(0.5), kept) and kept.any()
+
+
+def test_a_second_gradient_of_a_step_keeps_the_state():
+    """It computes the step again, from a state whose memory NumPy has changed since."""
+    sim = simulation()
+    state, u = sim.state(), controls(sim)[0].requires_grad_()
+    loss = sim.step(state, u).position.square().sum()
+    (first,) = torch.autograd.grad(loss, u, retain_graph=True)
+    state.velocity.numpy()[:] += 1.0
+    assert torch.equal(*torch.autograd.grad(loss, u), first) and first.any()
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_an_observer_may_fill_the_same_tensor_again(gradient):
+    """Every interval has its own observation, with the gradient of that observation."""
+    sim = simulation()
+    u = controls(sim).requires_grad_(gradient)
+
+    def anew(state):
+        return state.position.mean(1)
+
+    def again():
+        memory = torch.zeros_like(anew(sim.state()))
+        return lambda state: memory.copy_(anew(state))
+
+    found = [sim.rollout(u, INTERVALS, observe=o).observation for o in (again(), anew)]
     assert torch.equal(*found)
+    if gradient:
+        assert torch.equal(*(torch.autograd.grad(o.square().sum(), u)[0] for o in found))
 
 
 def test_a_trajectory_does_not_change_with_what_it_was_made_of():

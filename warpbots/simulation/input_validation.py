@@ -14,7 +14,7 @@ from warpbots.simulation.near_names import no_parameter
 from warpbots.solvers import Model, Parameter
 from warpbots.trajectory import TensorState_co
 
-__all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
+__all__ = ["Controller", "Inputs", "Seen", "kept", "parameter_fault"]
 
 Controller = Callable[[TensorState_co, float], torch.Tensor]
 """A controller of a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
@@ -47,6 +47,15 @@ class Seen:
         self.add(tensors)
 
 
+def kept(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor` if it requires a gradient, and otherwise a copy.
+
+    A caller may fill the memory of its tensors and arrays again before the gradient is computed, and torch does not
+    notice writes by NumPy. A copy of a tensor that requires a gradient would hide a change in place, which is refused.
+    """
+    return tensor if tensor.requires_grad else tensor.clone()
+
+
 class Inputs:
     """Converts arguments of steps and rollouts to tensors with the shapes of the arrays of the model.
 
@@ -66,7 +75,7 @@ class Inputs:
         self.no_control = tensor_of(wp.zeros(shape, dtype=model.scalar, device=model.device))
 
     def fit(self, value: Any, like: torch.Tensor, what: str, entry: str | None = None) -> torch.Tensor:
-        """`value` as a tensor of the type and shape of `like`.
+        """`value` as a tensor of the type and shape of `like`; a copy, unless it requires a gradient (see `kept`).
 
         Args:
             value: A tensor, an array or numbers.
@@ -80,7 +89,7 @@ class Inputs:
         """
         try:
             if isinstance(value, np.ndarray):
-                value = value.copy()  # of writes to an array torch counts none; and it warns of read-only memory
+                value = value.copy()  # torch refuses reversed arrays, and warns of read-only memory
             found = torch.as_tensor(value, device=like.device)
             if found.is_floating_point() and not isinstance(value, torch.Tensor):
                 found = torch.as_tensor(value, dtype=like.dtype, device=like.device)  # numbers, which torch would round
@@ -93,11 +102,12 @@ class Inputs:
         if entry is not None:
             _refuse_misread(value, what, entry)
         try:
-            return value.to(like.dtype).expand(like.shape)
+            value = value.to(like.dtype).expand(like.shape)
         except RuntimeError:
             raise ValueError(
                 f"{what} must have shape {tuple(like.shape)} or one that broadcasts to it, got {tuple(value.shape)}"
             ) from None
+        return kept(value)
 
     def parameters(self, given: dict[str, Any]) -> Tensors:
         """Parameters, checked against their ranges and broadcast to the shapes of the parameters of the model.
@@ -139,13 +149,10 @@ class Inputs:
     def control(self, value: Any) -> torch.Tensor:
         """`value` as a control signal of shape (worlds, channels); a copy, unless it requires a gradient.
 
-        A controller may fill the memory of its last signal again, which a gradient still needs.
-
         Raises:
             ValueError: The shape of `value` does not broadcast to this shape.
         """
-        fitted = self.fit(value, self.no_control, "a control")
-        return fitted if fitted.requires_grad else fitted.clone()
+        return self.fit(value, self.no_control, "a control")
 
     def controller(self, controller: Any, steps: int) -> Controller[Any]:
         """The controller as a function of the state and the time, called once in each control interval.

@@ -133,7 +133,7 @@ def roll_out(
 
 
 def _observed(value: Any, before: list[torch.Tensor], worlds: int) -> torch.Tensor:
-    """The result of `observe`, checked to be a tensor with a row for each world, of the shape of the first result."""
+    """A copy of what `observe` returned, checked to be a tensor with a row for each world, shaped like the first."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"rollout: observe must return a torch tensor of shape (worlds, ...), got {shown(value)}")
     if value.shape[:1] != (worlds,):
@@ -146,4 +146,4 @@ def _observed(value: Any, before: list[torch.Tensor], worlds: int) -> torch.Tens
             f"rollout: observe must return tensors of one shape, got {tuple(before[0].shape)} and then "
             f"{tuple(value.shape)}"
         )
-    return value
+    return value.clone()  # an observer may fill the same tensor again

@@ -520,6 +520,10 @@ class Simulation(Generic[TensorState_co]):
     ) -> Trajectory[TensorState_co]:
         """Simulate `steps` control intervals.
 
+        Arguments that require no gradient are copied, and may be changed before the gradient is computed. Tensors that
+        require a gradient must not be changed before: torch raises an error if they were changed in place, but does not
+        notice writes by NumPy or through ``.data``.
+
         Args:
             controller: A callable (state, time) -> control, a table of controls of shape (steps, channels) or
                 (worlds, steps, channels), or None for no control.

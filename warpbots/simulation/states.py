@@ -12,7 +12,7 @@ import torch
 from warpbots.gradients import Tensors, at_turn, tensor_of
 from warpbots.scene import JOINTS, Scene
 from warpbots.scene.field_types import shown, with_article
-from warpbots.simulation.input_validation import Inputs
+from warpbots.simulation.input_validation import Inputs, kept
 from warpbots.simulation.near_names import meant
 from warpbots.simulation.possible_states import MARKS, refuse_impossible
 from warpbots.simulation.stability_bound import ControlInterval
@@ -91,7 +91,6 @@ class States:
                 )
             entry = None if name in MARKS else _ENTRIES[len(getattr(fields_of(arrays)[name].dtype, "_shape_", ()))]
             fitted = self._inputs.fit(value, state[name], f"state field {name!r}", entry).contiguous()
-            fitted = fitted if fitted.requires_grad else fitted.clone()  # the tensor may change later
             state[name] = fitted
             refuse_impossible({name: fitted}, "state")
             if name == "position" and model.matter is not None:
@@ -101,7 +100,7 @@ class States:
         return type(arrays)(**state)
 
     def own(self, state: Any, what: str) -> Any:
-        """Return `state` if it belongs to the simulation.
+        """Return `state` if it belongs to the simulation; while torch records gradients, with copies (see `kept`).
 
         Args:
             state: Any object.
@@ -125,15 +124,16 @@ class States:
                     f"{what} is one of another simulation: field {name!r} has shape {tuple(value.shape)} and "
                     f"type {value.dtype}, and must have {tuple(own.shape)} and {own.dtype}"
                 )
-        return state
+        return state.mapped(kept) if torch.is_grad_enabled() else state
 
     def finite(self, state: Any, what: str) -> Any:
-        """Return `state` if it belongs to the simulation and a motion can begin from it, apart from lost worlds.
+        """Return `state` as `own` does, if a motion can begin from it, apart from lost worlds.
 
         Raises:
             ValueError: `state` does not belong to the simulation, or a number is impossible.
         """
-        refuse_impossible(fields_of(self.own(state, what)), f"{what}:")
+        state = self.own(state, what)
+        refuse_impossible(fields_of(state), f"{what}:")
         return state
 
     @functools.cached_property
