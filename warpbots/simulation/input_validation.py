@@ -13,8 +13,9 @@ from warpbots.scene.field_types import shown
 from warpbots.simulation.near_names import no_parameter
 from warpbots.solvers import Model, Parameter
 from warpbots.trajectory import TensorState_co
+from warpbots.user_warning import warn_user
 
-__all__ = ["Controller", "Inputs", "Seen", "parameter_fault"]
+__all__ = ["Controller", "Inputs", "Seen", "parameter_fault", "warn_of_w_first"]
 
 Controller = Callable[[TensorState_co, float], torch.Tensor]
 """A controller of a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
@@ -104,6 +105,8 @@ class Inputs:
 
         Raises:
             ValueError: There is no such parameter, its shape does not fit, or a value is outside its range.
+
+        A warning names quaternions that begin with w, see `warn_of_w_first`.
         """
         known = self.model.parameters()
         fitted, new = {}, {}
@@ -122,6 +125,9 @@ class Inputs:
             raise ValueError(f"{fault}; keep it there with a projection or a reparametrisation (see warpbots.optimize)")
         if new.keys() & set(_LIMITS):
             self._refuse_crossed(fitted)
+        for name, tensor in new.items():
+            if known[name].entry == "quaternion":
+                warn_of_w_first(tensor, tensor_of(self.model.parameter(name)), f"parameter {name!r}")
         self._inside.add(new)
         return fitted
 
@@ -177,6 +183,25 @@ class Inputs:
             return self.model.with_parameters(arrays)
 
 
+def warn_of_w_first(quaternions: torch.Tensor, usual: torch.Tensor, what: str, whose: str = "") -> None:
+    """Warn of (1, 0, 0, 0) among quaternions (x, y, z, w): with w first it is no rotation, here half a turn about x.
+
+    Args:
+        quaternions: Quaternions, shape (..., 4).
+        usual: Quaternions that they replace, of the same shape; where these are half a turn about x, so it is meant.
+        what: Name of the quaternions in messages.
+        whose: Name of what they belong to, with " of " before it; "" if there is none, and messages have the index.
+    """
+    half_turn = quaternions.new_tensor([1.0, 0.0, 0.0, 0.0])
+    found = (quaternions.detach() == half_turn).all(-1) & ((usual.detach() ** 2).sum(-1) * _ALIKE > usual[..., 0] ** 2)
+    if found.any():
+        at = whose or f" at index {found.nonzero()[0].tolist()}"
+        warn_user(
+            f"{what}: the quaternion (1, 0, 0, 0){at} is half a turn about x, as quaternions are (x, y, z, w) here; no "
+            f"rotation is (0, 0, 0, 1)"
+        )
+
+
 def _refuse_misread(value: torch.Tensor, what: str, entry: str) -> None:
     """Raise if a value would be read otherwise than it is meant, see `Inputs.fit`."""
     if value.dtype == torch.bool:
@@ -230,6 +255,9 @@ def _impossible_moments(inertia: torch.Tensor) -> torch.Tensor:
 
 
 _LIMITS = ("joint_lower", "joint_upper")
+
+_ALIKE = 1.0 - 1e-6
+"""Square of the cosine of half the angle between two rotations that are alike to single precision [1]."""
 
 _SLACK = 1e-3
 """Relative excess of a moment of inertia that is allowed, so that flat bodies have derivatives by differences [1]."""
