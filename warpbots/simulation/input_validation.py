@@ -11,7 +11,7 @@ from warpbots.gradients import Tensors, at_turn, refuse_transforms, tensor_of
 from warpbots.scene.field_types import fitted as fitted_to
 from warpbots.scene.field_types import shown
 from warpbots.simulation.near_names import no_parameter
-from warpbots.solvers import Model, Parameter
+from warpbots.solvers import ChangesRestLengths, Model, Parameter
 from warpbots.trajectory import TensorState_co
 from warpbots.user_warning import warn_user
 
@@ -125,6 +125,8 @@ class Inputs:
             raise ValueError(f"{fault}; keep it there with a projection or a reparametrisation (see warpbots.optimize)")
         if new.keys() & set(_LIMITS):
             self._refuse_crossed(fitted)
+        if "amplitude" in new:
+            self._refuse_vanishing(new["amplitude"])
         for name, tensor in new.items():
             if known[name].entry == "quaternion":
                 warn_of_w_first(tensor, tensor_of(self.model.parameter(name)), f"parameter {name!r}")
@@ -141,6 +143,12 @@ class Inputs:
                 f"parameter 'joint_lower' must be at most 'joint_upper', got {lower[at].item():g} and "
                 f"{upper[at].item():g} at index {list(at)}, where the joint would be pushed both ways; exchange them"
             )
+
+    def _refuse_vanishing(self, amplitude: torch.Tensor) -> None:
+        """Raise if actuators with replaced amplitudes together could shrink a length of matter at rest to zero."""
+        strains = self.model.rest_strains if isinstance(self.model, ChangesRestLengths) else None
+        if strains is not None and (fault := strains.fault(amplitude.detach().cpu().numpy())):
+            raise ValueError(f"parameter 'amplitude': {fault}")
 
     def control(self, value: Any) -> torch.Tensor:
         """`value` as a control signal of shape (worlds, channels); a copy, unless it requires a gradient.
