@@ -91,3 +91,21 @@ def test_half_a_turn_about_x_of_the_scene_is_no_mistake():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sim.rollout(None, 1, sim.state(q=sim.state().q), body_rotation=torch.tensor([1.0, 0.0, 0.0, 0.0]))
+
+
+def test_a_target_without_stiffness_is_said_to_have_no_effect():
+    """A motor that gives a torque has none; one number for all motors reaches the servo, too."""
+    arms = [wb.RigidBody(name, wb.shapes.Sphere((x, 0.0, -0.3), 0.1)) for name, x in (("a", 0.0), ("b", 1.0))]
+    hinges = [wb.Joint(f"{b.name} hinge", "revolute", None, b.name, axis=(0, 1, 0)) for b in arms]
+    motors = [wb.actuators.Torque("torque", "a hinge", 1.0), wb.actuators.Servo("servo", "b hinge", 1.0)]
+    sim = wb.Simulation(wb.Scene(arms, motors, joints=hinges), wb.Articulated(), 1e-3)
+    said = r"^parameter '{}' is changed only where 'motor_stiffness' is 0, first at index \[0, 0\], and has no effect"
+    with pytest.warns(UserWarning, match=said.format("motor_target")):
+        sim.rollout(None, 1, motor_target=[[0.3, 0.0]])
+    with pytest.warns(UserWarning, match=said.format("motor_reach") + ".* take a Servo in place of a Torque"):
+        sim.rollout(None, 1, motor_reach=[[0.3, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for given in ({"motor_target": 0.3}, {"motor_target": [[0.3, 0.0]], "motor_stiffness": [[1.0, 1.0]]}):
+            sim.rollout(None, 1, **given)
+        sim.rollout(None, 1, motor_target=sim.parameter("motor_target"))

@@ -106,7 +106,7 @@ class Inputs:
         Raises:
             ValueError: There is no such parameter, its shape does not fit, or a value is outside its range.
 
-        A warning names quaternions that begin with w, see `warn_of_w_first`.
+        Warnings name quaternions that begin with w (see `warn_of_w_first`), and changes that have no effect.
         """
         known = self.model.parameters()
         fitted, new = {}, {}
@@ -130,6 +130,9 @@ class Inputs:
         for name, tensor in new.items():
             if known[name].entry == "quaternion":
                 warn_of_w_first(tensor, tensor_of(self.model.parameter(name)), f"parameter {name!r}")
+        for name, stiffness in _ACTS_BY.items():
+            if name in new and stiffness in known:
+                self._warn_without_effect(name, fitted)
         self._inside.add(new)
         return fitted
 
@@ -149,6 +152,18 @@ class Inputs:
         strains = self.model.rest_strains if isinstance(self.model, ChangesRestLengths) else None
         if strains is not None and (fault := strains.fault(amplitude.detach().cpu().numpy())):
             raise ValueError(f"parameter 'amplitude': {fault}")
+
+    def _warn_without_effect(self, name: str, given: Tensors) -> None:
+        """Warn if a parameter is changed only where the stiffness by which it acts is 0."""
+        own, by = tensor_of(self.model.parameter(name)).detach(), _ACTS_BY[name]
+        stiffness = given.get(by, tensor_of(self.model.parameter(by))).detach()
+        changed = given[name].detach() != own
+        if changed.any() and not (changed & (stiffness != 0.0)).any():
+            at = changed.nonzero()[0].tolist()
+            warn_user(
+                f"parameter {name!r} is changed only where {by!r} is 0, first at index {at}, and has no effect there; "
+                f"give {by!r} as well{_REMEDY.get(name, '')}, or leave the change out"
+            )
 
     def control(self, value: Any) -> torch.Tensor:
         """`value` as a control signal of shape (worlds, channels); a copy, unless it requires a gradient.
@@ -261,6 +276,11 @@ def _impossible_moments(inertia: torch.Tensor) -> torch.Tensor:
     largest = moments[..., 2]
     return (moments[..., 0] < -_SLACK * largest.abs()) | (largest > (1.0 + _SLACK) * moments[..., :2].sum(-1))
 
+
+_ACTS_BY = {"joint_neutral": "joint_stiffness", "motor_reach": "motor_stiffness", "motor_target": "motor_stiffness"}
+"""Parameters that act by a stiffness in the same place."""
+
+_REMEDY = dict.fromkeys(("motor_reach", "motor_target"), ", take a Servo in place of a Torque")
 
 _LIMITS = ("joint_lower", "joint_upper")
 
