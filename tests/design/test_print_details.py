@@ -43,3 +43,20 @@ def test_the_report_lists_all_holes_of_a_joint():
     lines = export.check(SCENE, holes).text().splitlines()
     assert "| hinge | M3 | 3.00 | 20.0 | 3.20 in block |" in lines and "- 1 × M3, 3.00 mm × 20.0 mm" in lines
     assert "| hinge | M5 | 5.00 | 10.0 | 5.20 in block |" in lines and "- 1 × M5, 5.00 mm × 10.0 mm" in lines
+
+
+@pytest.mark.parametrize("value", [0, -1])
+def test_measures_that_no_check_can_have_are_refused(value):
+    """Without depth, parts that only touch collide; the search for walls had no end."""
+    import trimesh
+
+    box = trimesh.creation.box((10.0, 10.0, 10.0))
+    parts = export.printed_parts(SCENE)
+    for check, said in (
+        (lambda: export.sweep(SCENE, parts, tolerance=value), f"sweep: tolerance must be positive, got {value}"),
+        (lambda: export.sweep(SCENE, parts, poses=value), f"sweep: poses must be positive, got {value}"),
+        (lambda: export.thinnest_wall(box, value), rf"thinnest_wall: limit must be positive \[mm\], got {value}"),
+        (lambda: export.overhang_share(box, value - 1), rf"angle must be in \[0, 90\] degrees, got {value - 1}"),
+    ):
+        with pytest.raises((ValueError, SceneError), match=said):
+            check()

@@ -94,6 +94,21 @@ def plate():
     return trimesh.Trimesh(x, faces, process=False)
 
 
+@pytest.mark.parametrize("scale", [0.0, -1e-3])
+def test_a_scale_that_mirrors_or_flattens_is_refused(scale, tmp_path):
+    """A mirrored solid had its faces turned outwards again, and no sign of the mistake was left."""
+    trimesh.creation.box((1.0, 2.0, 3.0)).export(tmp_path / "box.stl")
+    write(tmp_path / "tets.vtk", [("tetra", TETS)])
+    for load, name, options in (
+        (wb.shapes.load_mesh, "box.stl", {}),
+        (wb.shapes.load_sheet, "box.stl", {"thickness": 1e-3}),
+        (wb.shapes.load_tetrahedra, "tets.vtk", {}),
+    ):
+        said = rf"^{load.__name__}: scale must be positive \[metres per unit of the file\], got {scale:g}$"
+        with pytest.raises(ValueError, match=said):
+            load(tmp_path / name, scale=scale, **options)
+
+
 @pytest.mark.parametrize("name", ["plate.stl", "plate.obj", "plate.ply"])
 def test_cloth_of_a_file(name, tmp_path):
     plate().export(tmp_path / name)

@@ -52,3 +52,13 @@ def test_amplitudes_that_leave_no_length_are_refused():
     scene = dataclasses.replace(beam(), actuators=(beat, Expansion("growth", "top", 0.5)))
     with pytest.raises(SceneError, match="'growth', 'beat': together they strain matter by up to 1.1"):
         ProjectiveDynamics(CELL).build(scene)
+
+
+def test_replaced_amplitudes_that_leave_no_length_are_refused():
+    """Alone an amplitude below 1/2 is possible, but not beside growth."""
+    beat = Oscillation("beat", "top", 0.1, 1.0)
+    scene = dataclasses.replace(beam(), actuators=(beat, Expansion("growth", "top", 0.5)))
+    sim = simulation(scene)
+    said = "^parameter 'amplitude': actuators 'growth', 'beat': together they strain matter by up to 1.1, which leaves"
+    with pytest.raises(ValueError, match=said):
+        sim.rollout(None, 1, amplitude=0.3)

@@ -1,5 +1,11 @@
-"""Values that would be read otherwise than they are meant are refused: booleans, one number for a vector, crossed limits."""
+"""Values that would be read otherwise than they are meant are refused: booleans, one number for a vector, crossed limits.
 
+Quaternions that begin with w are named by a warning.
+"""
+
+import warnings
+
+import numpy as np
 import pytest
 import torch
 
@@ -55,3 +61,51 @@ def test_limits_of_parameters_do_not_cross(hinged):
     with pytest.raises(ValueError, match="got 2 and 1 at index"):
         hinged.rollout(None, 1, joint_lower=2.0)
     hinged.rollout(None, 1, joint_lower=0.25, joint_upper=0.25)
+
+
+@pytest.mark.parametrize("name", ["joint_rotation", "body_rotation"])
+def test_a_quaternion_of_a_parameter_that_begins_with_w_is_named(name):
+    """As that of a state is; no rotation was half a turn about x. The same tensor is named once."""
+    bob = wb.RigidBody("bob", wb.shapes.Sphere((0.0, 0.0, -0.3), 0.1))
+    sim = wb.Simulation(wb.Scene([bob], joints=[wb.Joint("b", "ball", None, "bob")]), wb.Articulated(), 1e-3)
+    said = rf"parameter '{name}': the quaternion \(1, 0, 0, 0\) at index \[0, 0\] is half a turn about x"
+    value = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    with pytest.warns(UserWarning, match=said):
+        sim.rollout(None, 1, **{name: value})
+    with pytest.warns(UserWarning, match=r"'q': the quaternion \(1, 0, 0, 0\) of Joint 'b' is half a turn about x"):
+        sim.state(q=value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for same in (value, [0.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]):
+            sim.rollout(None, 1, **{name: same})
+    with pytest.raises(ValueError, match=f"parameter '{name}' must be a quaternion of a length above 0"):
+        sim.rollout(None, 1, **{name: [0.0, 0.0, 0.0, 0.0]})
+
+
+def test_half_a_turn_about_x_of_the_scene_is_no_mistake():
+    """Its own values may be given back."""
+    half_turn = np.diag([1.0, -1.0, -1.0])
+    bob = wb.RigidBody("bob", wb.shapes.Sphere((0.0, 0.0, -0.3), 0.1), rotation=half_turn)
+    joint = wb.Joint("b", "ball", None, "bob", start=(1.0, 0.0, 0.0, 0.0))
+    sim = wb.Simulation(wb.Scene([bob], joints=[joint]), wb.Articulated(), 1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.rollout(None, 1, sim.state(q=sim.state().q), body_rotation=torch.tensor([1.0, 0.0, 0.0, 0.0]))
+
+
+def test_a_target_without_stiffness_is_said_to_have_no_effect():
+    """A motor that gives a torque has none; one number for all motors reaches the servo, too."""
+    arms = [wb.RigidBody(name, wb.shapes.Sphere((x, 0.0, -0.3), 0.1)) for name, x in (("a", 0.0), ("b", 1.0))]
+    hinges = [wb.Joint(f"{b.name} hinge", "revolute", None, b.name, axis=(0, 1, 0)) for b in arms]
+    motors = [wb.actuators.Torque("torque", "a hinge", 1.0), wb.actuators.Servo("servo", "b hinge", 1.0)]
+    sim = wb.Simulation(wb.Scene(arms, motors, joints=hinges), wb.Articulated(), 1e-3)
+    said = r"^parameter '{}' is changed only where 'motor_stiffness' is 0, first at index \[0, 0\], and has no effect"
+    with pytest.warns(UserWarning, match=said.format("motor_target")):
+        sim.rollout(None, 1, motor_target=[[0.3, 0.0]])
+    with pytest.warns(UserWarning, match=said.format("motor_reach") + ".* take a Servo in place of a Torque"):
+        sim.rollout(None, 1, motor_reach=[[0.3, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for given in ({"motor_target": 0.3}, {"motor_target": [[0.3, 0.0]], "motor_stiffness": [[1.0, 1.0]]}):
+            sim.rollout(None, 1, **given)
+        sim.rollout(None, 1, motor_target=sim.parameter("motor_target"))

@@ -178,6 +178,21 @@ def test_actuators_that_leave_no_length_are_refused():
     )
 
 
+def test_replaced_amplitudes_that_leave_no_length_are_refused():
+    """They were taken up to 1, with a rest length below zero at u = 1; the worst world is named."""
+    region = {"left": Box((0, 0), (0.1, 0.1))}
+    bar = SoftBody("bar", Box((0, 0), (0.2, 0.1)), Material(1e4, 0.25), region)
+    wave = Oscillation("wave", "left", 0.1, 1.0)
+    sim = Simulation(Scene([bar], [wave]), MassSpring(0.05), 1e-3, worlds=2)
+    said = (
+        "^parameter 'amplitude': actuators 'wave': together they strain a spring by up to 1.4 in world 1, which leaves"
+    )
+    for sign in (1.0, -1.0):
+        with pytest.raises(ValueError, match=said):
+            sim.rollout(None, 1, amplitude=[[0.3], [0.7 * sign]])
+    sim.rollout(None, 1, amplitude=[[0.3], [-0.49]])
+
+
 def test_what_mpm_does_not_know():
     scene = dataclasses.replace(block(2), actuators=[Oscillation("beat", "root", 0.1, 1.0)])
     with pytest.raises(SceneError, match="Oscillation 'beat': MPM has no actuator that changes"):

@@ -53,7 +53,8 @@ class OpenLoop(torch.nn.Module):
         Args:
             state: The state, which has no effect.
             time: Time since the start of the worlds [s]: a single number, or one number for each world,
-                shape (worlds,).
+                shape (worlds,). The table has no clock of its own: in a loop of `Simulation.step`, control interval k
+                begins at ``k * sim.dt``.
 
         Raises:
             IndexError: `time` is outside the table.
@@ -90,8 +91,10 @@ class OpenLoop(torch.nn.Module):
                 f"make it with the simulation that it controls, whose dt its rows have"
             )
         if not 0 <= step < len(self.table):
+            counted = time == round(time) and 0 < time < len(self.table)
+            hint = f"; if {time:g} is the number of an interval, give its time, {time:g} * sim.dt" if counted else ""
             raise IndexError(
                 f"OpenLoop: the table has {len(self.table)} control intervals, but interval {step} was requested; "
-                + (f"make it with steps={step + 1} or more" if step > 0 else "time begins at 0")
+                + (f"make it with steps={step + 1} or more{hint}" if step > 0 else "time begins at 0")
             )
         return step

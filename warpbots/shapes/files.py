@@ -54,12 +54,13 @@ def load_mesh(path: str | Path, scale: float | None = None, inner: str | None = 
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: A package that trimesh needs for such files is not installed.
-        ValueError: `inner` is neither ``"solid"``, ``"void"`` nor None.
+        ValueError: `inner` is neither ``"solid"``, ``"void"`` nor None, or `scale` is not positive.
         SceneError: The file has no mesh, its mesh is not watertight, or the file is a Git LFS pointer or does not fit
             into memory.
     """
     if inner not in (None, "solid", "void"):
         raise ValueError(f"load_mesh: inner must be 'solid', 'void' or None, got {inner!r}")
+    _refuse_scale("load_mesh", scale)
     path = readable(path, _BYTES)
     vertices, faces = _triangles(path, "a closed triangle mesh", scale)
     faces, alike = turned(vertices, faces, inner or "solid")
@@ -89,8 +90,10 @@ def load_sheet(path: str | Path, thickness: float, scale: float | None = None, b
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: A package that trimesh needs for such files is not installed.
+        ValueError: `scale` is not positive.
         SceneError: The file has no triangles, or its triangles are not a valid sheet.
     """
+    _refuse_scale("load_sheet", scale)
     path = readable(path, _BYTES)
     vertices, faces = _triangles(path, "a triangle mesh", scale)
     _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
@@ -115,9 +118,11 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     Raises:
         FileNotFoundError: There is no such file.
         ImportError: meshio is not installed.
+        ValueError: `scale` is not positive.
         SceneError: The file has no tetrahedra, the tetrahedra are not a solid, or a midside node is farther than half
             an edge length from the middle of its edge.
     """
+    _refuse_scale("load_tetrahedra", scale)
     path = readable(path, _BYTES)
     try:
         import meshio
@@ -142,6 +147,12 @@ def load_tetrahedra(path: str | Path, scale: float = 1.0) -> TetMesh:
     solid = _said_of(path, TetMesh.oriented, mesh.points[used] * scale, tets.reshape(-1, 4))
     _warn(path, notes, solid.vertices)
     return solid
+
+
+def _refuse_scale(who: str, scale: float | None) -> None:
+    """Raise if a scale would mirror what is read, or leave no extent."""
+    if scale is not None and not scale > 0.0:
+        raise ValueError(f"{who}: scale must be positive [metres per unit of the file], got {scale:g}")
 
 
 def _bent_edges(path: Path, x: np.ndarray, tets: np.ndarray) -> list[tuple[str, str]]:

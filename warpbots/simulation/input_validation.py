@@ -11,10 +11,11 @@ from warpbots.gradients import Tensors, at_turn, refuse_transforms, tensor_of
 from warpbots.scene.field_types import fitted as fitted_to
 from warpbots.scene.field_types import shown
 from warpbots.simulation.near_names import no_parameter
-from warpbots.solvers import Model, Parameter
+from warpbots.solvers import ChangesRestLengths, Model, Parameter
 from warpbots.trajectory import TensorState_co
+from warpbots.user_warning import warn_user
 
-__all__ = ["Controller", "Inputs", "Seen", "kept", "parameter_fault"]
+__all__ = ["Controller", "Inputs", "Seen", "kept", "parameter_fault", "warn_of_w_first"]
 
 Controller = Callable[[TensorState_co, float], torch.Tensor]
 """A controller of a robot: (state, time [s]) -> control of shape (worlds, channels) with values in [-1, 1].
@@ -114,6 +115,8 @@ class Inputs:
 
         Raises:
             ValueError: There is no such parameter, its shape does not fit, or a value is outside its range.
+
+        Warnings name quaternions that begin with w (see `warn_of_w_first`), and changes that have no effect.
         """
         known = self.model.parameters()
         fitted, new = {}, {}
@@ -132,6 +135,14 @@ class Inputs:
             raise ValueError(f"{fault}; keep it there with a projection or a reparametrisation (see warpbots.optimize)")
         if new.keys() & set(_LIMITS):
             self._refuse_crossed(fitted)
+        if "amplitude" in new:
+            self._refuse_vanishing(new["amplitude"])
+        for name, tensor in new.items():
+            if known[name].entry == "quaternion":
+                warn_of_w_first(tensor, tensor_of(self.model.parameter(name)), f"parameter {name!r}")
+        for name, stiffness in _ACTS_BY.items():
+            if name in new and stiffness in known:
+                self._warn_without_effect(name, fitted)
         self._inside.add(new)
         return fitted
 
@@ -144,6 +155,24 @@ class Inputs:
             raise ValueError(
                 f"parameter 'joint_lower' must be at most 'joint_upper', got {lower[at].item():g} and "
                 f"{upper[at].item():g} at index {list(at)}, where the joint would be pushed both ways; exchange them"
+            )
+
+    def _refuse_vanishing(self, amplitude: torch.Tensor) -> None:
+        """Raise if actuators with replaced amplitudes together could shrink a length of matter at rest to zero."""
+        strains = self.model.rest_strains if isinstance(self.model, ChangesRestLengths) else None
+        if strains is not None and (fault := strains.fault(amplitude.detach().cpu().numpy())):
+            raise ValueError(f"parameter 'amplitude': {fault}")
+
+    def _warn_without_effect(self, name: str, given: Tensors) -> None:
+        """Warn if a parameter is changed only where the stiffness by which it acts is 0."""
+        own, by = tensor_of(self.model.parameter(name)).detach(), _ACTS_BY[name]
+        stiffness = given.get(by, tensor_of(self.model.parameter(by))).detach()
+        changed = given[name].detach() != own
+        if changed.any() and not (changed & (stiffness != 0.0)).any():
+            at = changed.nonzero()[0].tolist()
+            warn_user(
+                f"parameter {name!r} is changed only where {by!r} is 0, first at index {at}, and has no effect there; "
+                f"give {by!r} as well{_REMEDY.get(name, '')}, or leave the change out"
             )
 
     def control(self, value: Any) -> torch.Tensor:
@@ -182,6 +211,25 @@ class Inputs:
             for name, array in arrays.items():
                 tensor_of(array).copy_(parameters[name].detach())
             return self.model.with_parameters(arrays)
+
+
+def warn_of_w_first(quaternions: torch.Tensor, usual: torch.Tensor, what: str, whose: str = "") -> None:
+    """Warn of (1, 0, 0, 0) among quaternions (x, y, z, w): with w first it is no rotation, here half a turn about x.
+
+    Args:
+        quaternions: Quaternions, shape (..., 4).
+        usual: Quaternions that they replace, of the same shape; where these are half a turn about x, so it is meant.
+        what: Name of the quaternions in messages.
+        whose: Name of what they belong to, with " of " before it; "" if there is none, and messages have the index.
+    """
+    half_turn = quaternions.new_tensor([1.0, 0.0, 0.0, 0.0])
+    found = (quaternions.detach() == half_turn).all(-1) & ((usual.detach() ** 2).sum(-1) * _ALIKE > usual[..., 0] ** 2)
+    if found.any():
+        at = whose or f" at index {found.nonzero()[0].tolist()}"
+        warn_user(
+            f"{what}: the quaternion (1, 0, 0, 0){at} is half a turn about x, as quaternions are (x, y, z, w) here; no "
+            f"rotation is (0, 0, 0, 1)"
+        )
 
 
 def _refuse_misread(value: torch.Tensor, what: str, entry: str) -> None:
@@ -236,7 +284,15 @@ def _impossible_moments(inertia: torch.Tensor) -> torch.Tensor:
     return (moments[..., 0] < -_SLACK * largest.abs()) | (largest > (1.0 + _SLACK) * moments[..., :2].sum(-1))
 
 
+_ACTS_BY = {"joint_neutral": "joint_stiffness", "motor_reach": "motor_stiffness", "motor_target": "motor_stiffness"}
+"""Parameters that act by a stiffness in the same place."""
+
+_REMEDY = dict.fromkeys(("motor_reach", "motor_target"), ", take a Servo in place of a Torque")
+
 _LIMITS = ("joint_lower", "joint_upper")
+
+_ALIKE = 1.0 - 1e-6
+"""Square of the cosine of half the angle between two rotations that are alike to single precision [1]."""
 
 _SLACK = 1e-3
 """Relative excess of a moment of inertia that is allowed, so that flat bodies have derivatives by differences [1]."""

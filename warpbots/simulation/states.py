@@ -12,13 +12,12 @@ import torch
 from warpbots.gradients import Tensors, at_turn, tensor_of
 from warpbots.scene import JOINTS, Scene
 from warpbots.scene.field_types import shown, with_article
-from warpbots.simulation.input_validation import Inputs, kept
+from warpbots.simulation.input_validation import Inputs, kept, warn_of_w_first
 from warpbots.simulation.near_names import meant
 from warpbots.simulation.possible_states import MARKS, refuse_impossible
 from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.solvers import Solver
 from warpbots.solvers.scene_support import refuse_far
-from warpbots.user_warning import warn_user
 
 __all__ = ["States", "fields_of"]
 
@@ -31,22 +30,24 @@ def fields_of(state: Any) -> Tensors:
     return {f.name: getattr(state, f.name) for f in dataclasses.fields(state)}
 
 
-def _check_quaternions(robot: Any, q: torch.Tensor) -> None:
-    """Raise if the quaternion of a ball or of a free joint is no rotation; warn of one that begins with w."""
+def _check_quaternions(robot: Any, q: torch.Tensor, start: torch.Tensor) -> None:
+    """Raise if the quaternion of a ball or of a free joint is no rotation; warn of one that begins with w.
+
+    Args:
+        robot: Names of the joints, and places of their coordinates.
+        q: Joint coordinates, shape (worlds, coordinates).
+        start: Joint coordinates of the scene, of the same shape.
+    """
     for joint in robot.joints:
         if JOINTS[joint.kind].ball:
-            quaternion = q[:, robot.coordinates[joint.name]][:, -4:]
+            quaternion, usual = (values[:, robot.coordinates[joint.name]][:, -4:] for values in (q, start))
             none = (quaternion == 0.0).all(-1)
             if none.any():
                 raise ValueError(
                     f"state field 'q': the quaternion (x, y, z, w) of Joint {joint.name!r} has the length 0 in world "
                     f"{int(none.nonzero()[0])}, and must have one above 0; no rotation is (0, 0, 0, 1)"
                 )
-            if (quaternion == quaternion.new_tensor([1.0, 0.0, 0.0, 0.0])).all(-1).any():
-                warn_user(
-                    f"state field 'q': the quaternion (1, 0, 0, 0) of Joint {joint.name!r} is half a turn about x, as "
-                    f"quaternions are (x, y, z, w) here; no rotation is (0, 0, 0, 1)"
-                )
+            warn_of_w_first(quaternion, usual, "state field 'q'", f" of Joint {joint.name!r}")
 
 
 class States:
@@ -91,12 +92,12 @@ class States:
                 )
             entry = None if name in MARKS else _ENTRIES[len(getattr(fields_of(arrays)[name].dtype, "_shape_", ()))]
             fitted = self._inputs.fit(value, state[name], f"state field {name!r}", entry).contiguous()
-            state[name] = fitted
+            usual, state[name] = state[name], fitted
             refuse_impossible({name: fitted}, "state")
             if name == "position" and model.matter is not None:
                 self._refuse_far(fitted.detach().cpu().numpy())
             if name == "q":
-                _check_quaternions(model.robot, fitted)
+                _check_quaternions(model.robot, fitted, usual)
         return type(arrays)(**state)
 
     def own(self, state: Any, what: str) -> Any:

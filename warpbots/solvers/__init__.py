@@ -11,6 +11,7 @@ from warpbots.solvers.matter import Matter, regions_at
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.solver import (
     Cautious,
+    ChangesRestLengths,
     ChoosesByWorlds,
     ChoosesCellSize,
     DiagnosesGradients,
@@ -38,6 +39,7 @@ __all__ = [
     "ArrayModel",
     "Articulated",
     "Cautious",
+    "ChangesRestLengths",
     "Coupled",
     "DiagnosesGradients",
     "Grows",

@@ -16,6 +16,7 @@ from warpbots.numerics.parameters import Parameter
 from warpbots.scene import Scene
 from warpbots.solvers.matter import Matter
 from warpbots.solvers.places import Places
+from warpbots.solvers.rest_strains import RestStrains
 from warpbots.solvers.robot import Robot
 
 __all__ = [
@@ -204,6 +205,15 @@ class DiagnosesGradients(Protocol):
             first: Index of its first world in the simulation.
             substeps: Number of steps of a control interval.
         """
+
+
+@runtime_checkable
+class ChangesRestLengths(Protocol):
+    """A model with actuators that change lengths of its elements at rest."""
+
+    @property
+    def rest_strains(self) -> RestStrains | None:
+        """Largest strains of the elements at rest by actuators; None if there are none."""
 
 
 @runtime_checkable

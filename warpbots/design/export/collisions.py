@@ -100,8 +100,12 @@ def sweep(
         poses: Largest number of poses for which the distance of a pair with several coordinates is computed.
 
     Raises:
-        SceneError: `ranges` names a joint that does not exist or does not move, or the two ends are not a range.
+        SceneError: `ranges` names a joint that does not exist or does not move, the two ends are not a range, or
+            `tolerance` or `poses` is not positive.
     """
+    for name, value in (("tolerance", tolerance), ("poses", poses)):
+        if not value > 0:
+            raise SceneError(f"sweep: {name} must be positive, got {value:g}")
     _refuse_ranges(scene, ranges or {})
     found = {joint.name: moves_of(joint, ranges) for joint in scene.joints}
     moves = {name: own for name, (own, _) in found.items()}

@@ -32,12 +32,14 @@ def overhang_share(mesh: "trimesh.Trimesh", angle: float, up: np.ndarray | None 
 
     Args:
         mesh: A closed mesh [mm].
-        angle: Largest angle from the vertical of a surface that prints without supports [degrees].
+        angle: Largest angle from the vertical of a surface that prints without supports, in [0, 90] [degrees].
         up: Upward direction of any length, shape (3,); None for z. The bed touches the lowest vertex.
 
     Raises:
-        ValueError: `up` has no direction.
+        ValueError: `up` has no direction, or `angle` is out of its range.
     """
+    if not 0.0 <= angle <= 90.0:
+        raise ValueError(f"overhang_share: angle must be in [0, 90] degrees, got {angle:g}")
     upward = np.array([0.0, 0.0, 1.0]) if up is None else np.asarray(up, np.float64)
     if upward.shape != (3,) or not np.linalg.norm(upward) > 0.0:
         raise ValueError(f"overhang_share: up must be three numbers, not all zero, got {upward.tolist()}")

@@ -73,8 +73,10 @@ def thinnest_wall(mesh: "trimesh.Trimesh", limit: float, seed: int = 0) -> Wall 
         seed: Seed of the random numbers.
 
     Raises:
-        ValueError: The mesh is open.
+        ValueError: The mesh is open, or `limit` is not positive.
     """
+    if not limit > 0.0:
+        raise ValueError(f"thinnest_wall: limit must be positive [mm], got {limit:g}")
     import trimesh
 
     solid, rng = manifold_of(mesh), np.random.default_rng(seed)

@@ -29,6 +29,7 @@ from warpbots.solvers.matter import Matter
 from warpbots.solvers.mpm.model import MPMModel
 from warpbots.solvers.places import Places
 from warpbots.solvers.records import with_body_friction
+from warpbots.solvers.rest_strains import RestStrains
 
 __all__ = ["CoupledModel", "CoupledWorkspace", "MatterPoints", "with_motions_of"]
 
@@ -271,6 +272,11 @@ class CoupledModel(ArrayModel):
         rigid = self.rigid.parameters()
         of_rigid = {name: rigid[own] for name, own in self._of_rigid.items()}
         return of_rigid | self.soft.parameters() | parameters_of(CoupledModel)
+
+    @property
+    def rest_strains(self) -> RestStrains | None:
+        """Strains of the elements of the matter at rest by actuators; None if no actuator of its solver has any."""
+        return getattr(self.soft, "rest_strains", None)
 
     def places(self, per: str) -> Places | None:
         """Rest positions of the elements of a kind; None for a kind without places."""

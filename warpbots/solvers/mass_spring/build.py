@@ -53,7 +53,7 @@ from warpbots.solvers.mass_spring.motors import motors_of
 from warpbots.solvers.mass_spring.plasticity import fracture_arrays
 from warpbots.solvers.mass_spring.self_contact import radii, stiffnesses, warn_close
 from warpbots.solvers.mass_spring.springs import rows_of
-from warpbots.solvers.mass_spring.vanishing_springs import refuse_vanishing
+from warpbots.solvers.mass_spring.vanishing_springs import spring_strains
 from warpbots.solvers.mass_spring.workspace import MassSpringSizes, MassSpringWorkspace
 from warpbots.solvers.matter import refuse_lost
 from warpbots.solvers.motion_parameters import motion_parameters
@@ -119,7 +119,8 @@ def build(
     overlap = warn_of_overlap(scene, lattice.cells.body, lattice.cells.position, lattice.cells.volume, spacing)
     _refuse_pieces(scene, lattice)
     _warn_poissons_ratio(scene)
-    refuse_vanishing(scene, lattice)
+    if fault := spring_strains(scene, lattice).fault():
+        raise SceneError(fault)
     refuse_copies("MassSpring", worlds, 300.0 * len(lattice) + 50.0 * len(lattice.ends))
     motors = [a for a in scene.actuators if isinstance(a, Motor)]
     oscillations = [a for a in scene.actuators if isinstance(a, Oscillation)]

@@ -17,6 +17,7 @@ from warpbots.solvers.mass_spring.constraints import FREE
 from warpbots.solvers.mass_spring.lattice import Lattice, LatticeConstants
 from warpbots.solvers.mass_spring.plasticity import NEVER
 from warpbots.solvers.mass_spring.springs import edges_of, spring_arrays
+from warpbots.solvers.mass_spring.vanishing_springs import spring_strains
 from warpbots.solvers.mass_spring.workspace import MassSpringWorkspace
 from warpbots.solvers.mass_spring.youngs_modulus import ScaledSprings
 from warpbots.solvers.motion_parameters import MotionParameters, with_motions
@@ -24,6 +25,7 @@ from warpbots.solvers.moving_frames import FrameState, MovingFrames
 from warpbots.solvers.parameters import AMPLITUDE, FREQUENCY, FRICTION, GRAVITY, LOAD, PHASE, SPEED, TORQUE
 from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.records import with_actuators, with_friction
+from warpbots.solvers.rest_strains import RestStrains
 
 __all__ = ["MassSpringModel", "MassSpringState"]
 
@@ -233,6 +235,11 @@ class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
     def self_contact(self) -> bool:
         """Whether masses can be in contact with one another."""
         return self.collision.size > 0
+
+    @functools.cached_property
+    def rest_strains(self) -> RestStrains:
+        """Strains of springs at rest by actuators."""
+        return spring_strains(self.scene, self.lattice)
 
     @property
     def driven(self) -> bool:

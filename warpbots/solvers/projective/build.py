@@ -31,7 +31,13 @@ from warpbots.solvers.projective.contact.bone_surface import (
 from warpbots.solvers.projective.contact.contact_laws import friction_alone, laws_of_pairs, unnamed_obstacles
 from warpbots.solvers.projective.contact.obstacle_edges import ObstacleEdges, is_angular, obstacle_edges_of
 from warpbots.solvers.projective.contact.surface_samples import SurfaceSamples, surface_samples_of
-from warpbots.solvers.projective.elements.oscillations import growth_of, oscillating, signals, signals_of
+from warpbots.solvers.projective.elements.oscillations import (
+    element_strains,
+    growth_of,
+    oscillating,
+    signals,
+    signals_of,
+)
 from warpbots.solvers.projective.elements.reference_elements import TETRAHEDRON, ReferenceElement
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.guided_nodes import anchored_in, frames_in, normals_of
@@ -42,7 +48,6 @@ from warpbots.solvers.projective.refusals import (
     refuse_idle,
     refuse_shared,
     refuse_unsupported,
-    refuse_vanishing,
 )
 from warpbots.solvers.projective.second_derivative import is_symmetric
 from warpbots.solvers.projective.start_overlaps import SAMPLES, refuse_overlap, refuse_swallowed
@@ -102,7 +107,8 @@ def build(
     driven = {name: inside[solids] for name, inside in mesh.element_regions.items()}
     fluid = _fluid(scene)
     obstacle, hard = _solids(scene)
-    refuse_vanishing(scene, mesh.element_regions)
+    if fault := element_strains(scene, mesh.element_regions).fault():
+        raise SceneError(fault)
     refuse_unbound(posed, mesh)
     obstructed = bool(hard) or collisions
     surfaces = bone_surfaces_of(posed, mesh, cell_size, obstructed)

@@ -33,6 +33,7 @@ from warpbots.solvers.places import Places, element_places
 from warpbots.solvers.projective.contact_structs import HasContacts
 from warpbots.solvers.projective.elements.element import Kind
 from warpbots.solvers.projective.elements.nodes import NodeArrays
+from warpbots.solvers.projective.elements.oscillations import element_strains
 from warpbots.solvers.projective.elements.reference_elements import SOLIDS
 from warpbots.solvers.projective.global_matrix import GlobalMatrices
 from warpbots.solvers.projective.mesh import Mesh, MeshConstants
@@ -42,6 +43,7 @@ from warpbots.solvers.projective.topology import MeshTopology, constant_array
 from warpbots.solvers.projective.workspace import ProjectiveWorkspace
 from warpbots.solvers.projective.wrenches import Receivers
 from warpbots.solvers.records import with_friction, with_materials
+from warpbots.solvers.rest_strains import RestStrains
 
 __all__ = ["SKELETON", "ProjectiveModel"]
 
@@ -235,6 +237,11 @@ class ProjectiveModel(HasContacts, MotionParameters, HasLawConstants, MeshConsta
         own |= self.law_parameters("element")
         bones = self.skeleton.parameters() if self.skeleton else {}
         return own | {name: spec for name, spec in bones.items() if name in SKELETON}
+
+    @functools.cached_property
+    def rest_strains(self) -> RestStrains:
+        """Strains of elements at rest by actuators."""
+        return element_strains(self.scene, self.mesh.element_regions)
 
     @property
     def carries(self) -> bool:

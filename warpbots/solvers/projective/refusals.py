@@ -21,13 +21,12 @@ from warpbots.scene import (
 )
 from warpbots.scene.motion_checks import moves
 from warpbots.solvers.law_constants import check_laws, refuse_taken_names
-from warpbots.solvers.projective.elements.oscillations import oscillating
 from warpbots.solvers.projective.mesh import Mesh
 from warpbots.solvers.projective.model import SKELETON, ProjectiveModel
 from warpbots.solvers.scene_parts import remedy
 from warpbots.solvers.scene_support import check_ignored_laws, refuse_actuators, refuse_flow, refuse_materials
 
-__all__ = ["refuse_held_bones", "refuse_idle", "refuse_shared", "refuse_unsupported", "refuse_vanishing"]
+__all__ = ["refuse_held_bones", "refuse_idle", "refuse_shared", "refuse_unsupported"]
 
 _ACTUATORS = (  # besides stresses
     Fibre, PneumaticCell, Cable, Cavity, Expansion, Oscillation, Motor, Torque, Servo, VelocityDrive,
@@ -61,19 +60,6 @@ def _law_of_thin(body: SoftBody) -> str:
     if sheets_of(body.shape):
         return "sheets are membranes in plane stress with a law of their own"
     return ""
-
-
-def refuse_vanishing(scene: Scene, regions: dict[str, np.ndarray]) -> None:
-    """Raise if actuators together could shrink a rest length to zero."""
-    largest = {a.name: (a.region, a.max_strain) for a in scene.actuators if isinstance(a, Expansion)}
-    largest |= {a.name: (a.region, 2.0 * a.amplitude) for a in oscillating(scene)}  # at u = 1
-    total = sum((strain * regions[region] for region, strain in largest.values()), np.zeros(1))
-    if total.max() >= 1.0:
-        raise SceneError(
-            f"Expansions {', '.join(map(repr, largest))}: together they strain matter by up to {total.max():.3g}, "
-            f"which leaves no length; keep the sum of max_strain, and of 2 amplitude of oscillations, where their "
-            f"regions overlap below 1"
-        )
 
 
 def refuse_held_bones(scene: Scene, mesh: Mesh) -> None:

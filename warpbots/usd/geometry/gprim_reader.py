@@ -23,13 +23,18 @@ from warpbots.scene import (
     TriangleMesh,
     Truss,
 )
+from warpbots.scene.shapes.sampled import OpenMesh
 from warpbots.usd.geometry import tessellation
 from warpbots.usd.geometry.polygons import triangulated
 from warpbots.usd.stage.attributes import at_rest, axis_number
 from warpbots.usd.stage.transforms import rigid, snap, tidy, transform
 from warpbots.usd.stage.units import START
 
-__all__ = ["NoGeometry", "box", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
+__all__ = ["NoGeometry", "box", "has_holes", "mesh_points", "mesh_triangles", "plain_shape", "pose"]
+
+
+_HOLES = "holeIndices"
+"""Attribute of a mesh with the indices of the faces that are holes."""
 
 
 class NoGeometry(SceneError):
@@ -210,11 +215,22 @@ def _plane(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
 
 def _mesh(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:
     _plane_only(dim, prim)
-    return TriangleMesh(*mesh_triangles(prim, matrix))
+    vertices, faces = mesh_triangles(prim, matrix)
+    try:
+        return TriangleMesh(vertices, faces)
+    except OpenMesh as error:
+        if not has_holes(prim):
+            raise
+        left_out, count = len(_holes(prim)), len(_faces(prim)[0])
+        raise OpenMesh(
+            f"{error}; its {_HOLES} leave out {left_out} of {count} faces, remove them from the file to close the mesh"
+        ) from None
 
 
 def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Vertices, shape (n, 3), and faces, counter-clockwise seen from outside, shape (m, 3), of the mesh `prim`.
+
+    Faces that are holes are left out.
 
     Args:
         prim: A mesh of polygons.
@@ -223,29 +239,68 @@ def mesh_triangles(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, np.n
     Raises:
         SceneError: The mesh has no points or faces, or they are inconsistent.
     """
-    counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
-    corners = np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
-    points = mesh_points(prim)
-    if not len(corners):
-        raise NoGeometry("it is a mesh without points or faces")
-    if counts.sum() != len(corners) or counts.min() < 3:
-        raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
-    faces = triangulated(points, counts, corners)
+    points = _all_points(prim)
+    faces = triangulated(points, *_polygons(prim))
     left_handed = str(_get(prim, "orientation", "rightHanded")) == "leftHanded"
     mirrored = np.linalg.det(matrix[:3, :3]) < 0.0
     return transform(matrix, points), faces[:, ::-1] if left_handed != mirrored else faces
 
 
 def mesh_points(prim: Usd.Prim) -> np.ndarray:
-    """Points of the mesh `prim` in its own coordinates, shape (n, 3).
+    """Points of the mesh `prim` in its own coordinates, without points between holes alone, shape (n, 3).
 
     Raises:
-        SceneError: The mesh has no points.
+        SceneError: The mesh has no points, or its holes are not among its faces.
     """
+    points = _all_points(prim)
+    if not has_holes(prim):
+        return points
+    _, corners = _polygons(prim)
+    _, every = _faces(prim)
+    only_in_holes = np.setdiff1d(every, corners)
+    return np.delete(points, only_in_holes[only_in_holes < len(points)], axis=0)
+
+
+def has_holes(prim: Usd.Prim) -> bool:
+    """Whether faces of `prim` are holes, which do not belong to its surface; False for other prims than meshes."""
+    return prim.GetTypeName() == "Mesh" and len(_holes(prim)) > 0
+
+
+def _holes(prim: Usd.Prim) -> np.ndarray:
+    """Indices of the faces of the mesh `prim` that are holes, in rising order, shape (n,)."""
+    return np.unique(np.asarray(_get(prim, _HOLES, []), dtype=np.int64))
+
+
+def _all_points(prim: Usd.Prim) -> np.ndarray:
     points = np.asarray(_get(prim, "points", []), dtype=np.float64).reshape(-1, 3)
     if not len(points):
         raise NoGeometry("it is a mesh without points or faces")
     return points
+
+
+def _faces(prim: Usd.Prim) -> tuple[np.ndarray, np.ndarray]:
+    """Number of corners of each face, and points of the corners of all faces, holes included."""
+    counts = np.asarray(_get(prim, "faceVertexCounts", []), dtype=np.int64)
+    return counts, np.asarray(_get(prim, "faceVertexIndices", []), dtype=np.int64)
+
+
+def _polygons(prim: Usd.Prim) -> tuple[np.ndarray, np.ndarray]:
+    """Number of corners of each face, and points of the corners of all faces, without holes."""
+    counts, corners = _faces(prim)
+    if not len(corners):
+        raise NoGeometry("it is a mesh without points or faces")
+    if counts.sum() != len(corners) or counts.min() < 3:
+        raise SceneError(f"its faces have {counts.sum()} corners by their counts and {len(corners)} by their indices")
+    holes = _holes(prim)
+    if not len(holes):
+        return counts, corners
+    if holes[0] < 0 or holes[-1] >= len(counts):
+        raise SceneError(f"its {_HOLES} must index faces 0 to {len(counts) - 1}, got {holes[0]} to {holes[-1]}")
+    if len(holes) == len(counts):
+        raise SceneError(f"its {_HOLES} leave out all of its {len(counts)} faces; remove them from the file")
+    kept = np.ones(len(counts), dtype=bool)
+    kept[holes] = False
+    return counts[kept], corners[np.repeat(kept, counts)]
 
 
 def _tets(prim: Usd.Prim, matrix: np.ndarray, dim: int) -> Shape:

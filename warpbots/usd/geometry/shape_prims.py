@@ -13,7 +13,7 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom
 
 from warpbots.scene import Posed, SceneError, Shape, Sheet, Union
-from warpbots.usd.geometry.gprim_reader import plain_shape, pose
+from warpbots.usd.geometry.gprim_reader import has_holes, plain_shape, pose
 from warpbots.usd.geometry.gprim_writer import author, describe, matrix, unchanged
 from warpbots.usd.geometry.sheet_prims import is_sheet, read_bending, read_sheet, write_thickness
 from warpbots.usd.stage.attributes import authored, create, value_of
@@ -126,7 +126,7 @@ def _read_posed(prim: Usd.Prim, here: np.ndarray, frame: StageUnits) -> Posed:
 
 def _read_exact(prim: Usd.Prim, here: np.ndarray, frame: StageUnits, name: str) -> Shape | None:
     """The shape with its exact fields, or None if the prim has no exact fields that fit its geometry."""
-    if not name:
+    if not name or has_holes(prim):  # warpbots writes no holes
         return None
     kinds = SHAPE_FIELDS[SHAPES[name]]
     fields = {field: _load(prim, field, kind) for field, kind in kinds.items()}

@@ -12,8 +12,12 @@ from warpbots.scene import Expansion, Oscillation, Scene
 from warpbots.solvers.device_arrays import device_array
 from warpbots.solvers.mass_spring.actuation import drive_of, signal_kernel, signals_of
 from warpbots.solvers.projective.elements.element import Point
+from warpbots.solvers.rest_strains import RestStrains
 
-__all__ = ["adj_pass_kernel", "growth_of", "oscillating", "pass_kernel", "signal_launches", "signals", "signals_of"]
+__all__ = [
+    "adj_pass_kernel", "element_strains", "growth_of", "oscillating", "pass_kernel", "signal_launches", "signals",
+    "signals_of",
+]  # fmt: skip
 
 
 @wp.kernel(enable_backward=False)
@@ -45,6 +49,17 @@ def adj_pass_kernel(
 def oscillating(scene: Scene) -> list[Oscillation]:
     """The actuators of a scene that are an `Oscillation`."""
     return [a for a in scene.actuators if isinstance(a, Oscillation)]
+
+
+def element_strains(scene: Scene, regions: dict[str, np.ndarray]) -> RestStrains:
+    """Strains of elements at rest by actuators.
+
+    Args:
+        scene: The scene.
+        regions: For every region which elements are in it, each of shape (n_elements,), bool.
+    """
+    shares = [(a, a.max_strain * regions[a.region]) for a in scene.actuators if isinstance(a, Expansion)]
+    return RestStrains.of("matter", shares + [(a, 1.0 * regions[a.region]) for a in oscillating(scene)])
 
 
 def signals(scene: Scene, device: wp.Device) -> object:
