@@ -1,12 +1,13 @@
 """ChainQueen figure 11: a biped whose controller is optimised with or without stiffness, mass and Poisson's ratio.
 
-    python benchmarks/papers/chainqueen_codesign.py [--size full] [--seeds 5] [--processes 2]
+    python benchmarks/papers/chainqueen_codesign.py [--size full] [--seeds 5] [--processes 2] [--no-clock]
 
 Two legs, each of two chambers side by side, carry a body; a perceptron observes seven clusters and drives the four
 pressures. Young's modulus, density and Poisson's ratio are fields with a value for each particle, within the paper's
 bounds. All eight subsets of these fields are optimised from the same seeds, for the same number of iterations. The
 result printed in the paper is a gait that is nearly 50 % better with all three fields, and an order of effects E > mass
-> nu. Writes ``chainqueen_codesign.png`` and film strips beside this file.
+> nu. With ``--no-clock`` the perceptron sees no time, and there are two subsets: none and all fields. Writes
+``chainqueen_codesign.png`` and film strips beside this file.
 """
 
 import functools
@@ -40,6 +41,8 @@ DX = 1 / 80
 STEPS = {"small": sized(200, 4), "full": sized(400, 4)}
 """Control intervals of 10 ms: the motion of the paper, of 4 s, has the full size."""
 ITERATIONS = sized(40, 2)
+CLOCK = 0.4
+"""Period of the clock [s]."""
 RATE = 1e-2
 """Learning rate of Adam, of the controller and, relative to their ranges, of the fields."""
 FIELDS = {
@@ -76,14 +79,16 @@ def designed(sim: wb.Simulation, subset: tuple[str, ...]) -> tuple[dict[str, tor
     return fields, {name: wb.Unknown(fields[name], low, high, scale=high - low) for name, low, high in chosen}
 
 
-def controller(sim: wb.Simulation, seed: int = 0) -> wb.controllers.MLP:
-    """The perceptron that drives the pressures."""
-    return wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=0.4, seed=seed)
+def controller(sim: wb.Simulation, seed: int = 0, clock: float | None = CLOCK) -> wb.controllers.MLP:
+    """The perceptron that drives the pressures, which observes a clock of some period [s], or none."""
+    return wb.controllers.MLP(sim, wb.observers.Clusters(7), clock=clock, seed=seed)
 
 
-def learn(sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int) -> tuple[np.ndarray, wb.Trajectory]:
+def learn(
+    sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int, clock: float | None = CLOCK
+) -> tuple[np.ndarray, wb.Trajectory]:
     """Learn from a seed; return the distances of all iterations [m], and the motion of the best iteration."""
-    policy = controller(sim, seed)
+    policy = controller(sim, seed, clock)
     fields, unknowns = designed(sim, subset)
 
     def loss() -> torch.Tensor:
@@ -96,7 +101,7 @@ def learn(sim: wb.Simulation, size: str, subset: tuple[str, ...], seed: int) -> 
         iterations=ITERATIONS,
         progress=False,
     )
-    if seed == 0 and len(subset) in (0, len(FIELDS)):
+    if seed == 0 and clock and len(subset) in (0, len(FIELDS)):
         keep_walk(stored_name(subset, size), sim, policy, fields, biped("cpu", "small").model.matter.position)
     with torch.no_grad():
         return -np.array(history.loss), sim.rollout(policy, STEPS[size], **fields)
@@ -121,15 +126,15 @@ def refine(sim: wb.Simulation, size: str) -> None:
 
 
 def run(
-    device: str | None, size: str, subset: tuple[str, ...], seed: int, out: Path | None
+    device: str | None, size: str, subset: tuple[str, ...], seed: int, out: Path | None, clock: float | None = CLOCK
 ) -> tuple[np.ndarray, float]:
-    """Learn from a seed, and draw the first runs with no field and with all fields.
+    """Learn from a seed, and draw the first runs with a clock, with no field and with all fields.
 
     Returns the distances of all iterations [m], and the CPU time [s].
     """
     began = time.process_time()
-    distances, motion = learn(biped(device, size), size, subset, seed)
-    if seed == 0 and len(subset) in (0, len(FIELDS)):
+    distances, motion = learn(biped(device, size), size, subset, seed, clock)
+    if seed == 0 and clock and len(subset) in (0, len(FIELDS)):
         film(refined.stored_as(f"chainqueen_codesign_{'after' if subset else 'before'}", size), motion, out)
     seconds = time.process_time() - began
     print(f"{named(subset)}, seed {seed}: {distances.max():.3f} m, {seconds:.0f} s", flush=True)
@@ -151,15 +156,17 @@ def interval(values: list[float]) -> str:
 
 def main() -> None:
     """Print the table, and draw the figures."""
-    chosen = options(__doc__, seeds=5)
+    chosen = options(__doc__, seeds=5, flags={"--no-clock": "the perceptron sees no time"})
     sim = biped(chosen.device, chosen.size)
     print(sim.model.summary(), flush=True)
     if chosen.refine:
         refine(sim, chosen.size)
         return
     subsets = [subset for size in range(len(FIELDS) + 1) for subset in itertools.combinations(FIELDS, size)]
+    subsets, clock = ([(), tuple(FIELDS)], None) if chosen.no_clock else (subsets, CLOCK)
     jobs = list(itertools.product(subsets, range(chosen.seeds)))
-    found = in_processes(run, [(chosen.device, chosen.size, *job, chosen.out) for job in jobs], chosen.processes)
+    work = [(chosen.device, chosen.size, *job, chosen.out, clock) for job in jobs]
+    found = in_processes(run, work, chosen.processes)
     runs = {s: [d for (own, _), (d, _) in zip(jobs, found, strict=True) if own == s] for s in subsets}
     best = {subset: [float(d.max()) for d in distances] for subset, distances in runs.items()}
     alone = best[()]
@@ -169,8 +176,8 @@ def main() -> None:
         each = [b - a for a, b in zip(alone, best[subset], strict=True)]
         print(f"| {named(subset)} | {interval(best[subset])} | {100 * gain:+.0f} % | {interval(each)} |")
     print(f"{np.mean([seconds for _, seconds in found]):.0f} s of CPU time a run")
-    few = [s for s in subsets if len(s) != 2]
-    curves(refined.stored_as("chainqueen_codesign", chosen.size), {named(s): runs[s] for s in few}, "distance [m]")
+    few = {named(s): runs[s] for s in subsets if len(s) != 2}
+    curves(refined.stored_as("chainqueen_codesign" + "_no_clock" * chosen.no_clock, chosen.size), few, "distance [m]")
 
 
 if __name__ == "__main__":

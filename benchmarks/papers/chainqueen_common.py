@@ -59,9 +59,21 @@ SIZES = {"small": Size(), "full": Size(0.5, 3)}
 
 
 def options(
-    about: str, seeds: int = 1, names: Iterable[str] = (), sizes: Iterable[str] = tuple(SIZES)
+    about: str,
+    seeds: int = 1,
+    names: Iterable[str] = (),
+    sizes: Iterable[str] = tuple(SIZES),
+    flags: Mapping[str, str] | None = None,
 ) -> argparse.Namespace:
-    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--size``, ``--out``, ``--refine``, names."""
+    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--size``, ``--out``, ``--refine``, names.
+
+    Args:
+        about: The docstring of the script.
+        seeds: Number of seeds by default.
+        names: Names of the parts of the experiment; none if it has no parts.
+        sizes: Names of its sizes.
+        flags: Texts of help for further flags, by name.
+    """
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
         parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
@@ -70,6 +82,8 @@ def options(
     parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
     parser.add_argument("--size", choices=[*sizes], default="small", help="number of particles (%(default)s)")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    for flag, text in (flags or {}).items():
+        parser.add_argument(flag, action="store_true", help=text)
     refined.option(parser)
     return parser.parse_args()
 
