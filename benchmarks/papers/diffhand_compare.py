@@ -1,13 +1,15 @@
 """DiffHand's tasks: control alone, control and design, several starts of both, CMA-ES and (1+1)-ES.
 
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] [--seeds N ...] [--json FILE]
+        [--integrator bdf1]
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] --strips
     python benchmarks/papers/diffhand_compare.py [reach] [flip] [rotate] [assemble] --refine
 
 L-BFGS-B starts from zero controls (seed 0) or from random controls, as in the paper. Several starts share a number of
 episodes, and each evolution strategy gets the same number. Writes ``diffhand_<task>.png``, the loss over episodes, and
 the runs of the lowest losses, by control alone (before) and by several starts (after), to ``stored/``. ``--strips``
-draws these, ``diffhand_<task>_<before or after>.png``, and ``--refine`` plays the latter again, finer.
+draws these, ``diffhand_<task>_<before or after>.png``, and ``--refine`` plays the latter again, finer. With another
+integrator than the default (``--integrator bdf1``: implicit Euler) nothing is drawn or stored.
 """
 
 import argparse
@@ -222,6 +224,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="results; what is there already is kept")
     parser.add_argument("--iterations", type=int, help="most of L-BFGS-B from one start; as in the paper without it")
     parser.add_argument("--starts", type=int, help="number of several starts; six on Assemble and eight without it")
+    parser.add_argument("--integrator", help="of wb.Articulated, such as bdf1; its default without it")
     parser.add_argument("--strips", action="store_true", help="draw the stored results")
     refined.option(parser)
     options = parser.parse_args()
@@ -232,7 +235,7 @@ def main() -> None:
     kept = options.json is not None and options.json.exists()
     found: dict[str, dict[str, list[dict]]] = json.loads(options.json.read_text()) if kept else {}
     for name in options.tasks or TASKS:
-        task, results = TASKS[name](), found.setdefault(name, {})
+        task, results = TASKS[name](integrator=options.integrator), found.setdefault(name, {})
         task.iterations = min(task.iterations, options.iterations or task.iterations)
         task.starts = options.starts or task.starts
         for seed in options.seeds:
@@ -248,6 +251,8 @@ def main() -> None:
                 if options.json:
                     options.json.write_text(json.dumps(found))
         table(task, results)
+        if options.integrator:
+            continue
         figure(task, results)
         for part, label in PARTS.items():
             if label in results:

@@ -228,13 +228,13 @@ def _assemble(seen: Seen, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 def _make(
     name: str, dt: float, hold: int, intervals: int, upper: float, cost: Cost, unit: str, limit: float, iterations: int,
     worlds: int = 1, scales: tuple[float, ...] = (1.0,), rate: float = 0.0, starts: int = 8, points: int = 1,
-    steps: int = 1,
+    steps: int = 1, integrator: str | None = None,
 ) -> Task:  # fmt: skip
     scene, make = SCENES[name]
     hand = make(density=points)
     if name == "assemble":
         scene = functools.partial(scene, cells=2 * round(math.sqrt(points)))
-    solver = wb.Articulated(rounding=0.2)  # edges rounded by more than soft points penetrate
+    solver = wb.Articulated(rounding=0.2, integrator=integrator)  # edges rounded by more than soft points penetrate
 
     def simulation(count: int) -> wb.Simulation:
         return wb.Simulation(
@@ -270,4 +270,5 @@ TASKS: dict[str, Callable[..., Task]] = {
         _make, "assemble", 1e-3, 5, 100, 3.0, _assemble, "mm", 3.0, 100, scales=(0.01, 0.1, 1.0), rate=0.05, starts=6
     ),
 }
-"""Makes a task, with any number of `worlds`, and factors of the numbers of contact `points` and of time `steps`."""
+"""Makes a task, with any number of `worlds`, factors of the numbers of contact `points` and of time `steps`, and an
+`integrator` of `warpbots.Articulated`; its default without one."""
