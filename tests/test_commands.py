@@ -88,6 +88,8 @@ STORED = {
     "softbody_fish": ["stroke", "lagging", "resolved"], "softbody_gripper": [], "softbody_octopus": ["stroke", "pull"],
 }  # fmt: skip
 """Scripts that play stored results again, each with what follows it."""
+LIKE = "full", "middle", "grids", "before", "control", "lagging", "E300", "E400", "adam"
+"""Last words in the names of stored results that are played as others are."""
 WORDS = {
     "chainqueen_resolved": ["biped", "rhino", "codesign_control", "codesign_designed"],
     "chainqueen_shapes": ["rhino", "lizard"],
@@ -257,10 +259,6 @@ def test_stored_results_of_full_size_are_played_finer(name, words, start):
     table = start(BENCHMARKS / "papers" / f"{name}.py", *words, "--size", "full", "--refine")
     rows = [line for line in table.splitlines() if "%" in line]
     assert rows and all(row.count("|") == 5 for row in rows)
-
-
-LIKE = "full", "middle", "grids", "before", "control", "lagging", "E300", "E400", "adam"
-"""Last words in the names of stored results that are played as others are."""
 
 
 @pytest.mark.slow
