@@ -155,9 +155,11 @@ def main() -> None:
     if unknown := set(options.names) - set(known):
         parser.error(f"nothing is stored as {', '.join(sorted(unknown))}; stored are {', '.join(known)}")
     if len(options.names) != 1:
-        others = sys.argv[1:] if not options.names else [word for word in sys.argv[1:] if word not in options.names]
-        for name in options.names or known:
+        others = [word for word in sys.argv[1:] if word not in options.names]
+        names = options.names or known
+        for name in names:
             subprocess.run([sys.executable, __file__, name, *others], check=True)
+        print(f"{len(names)} films in {options.out}")
         return
     (name,) = options.names
     motion, goal = played(name)
