@@ -7,7 +7,7 @@ Each of the five members has its own periodic control, the sigmoid of a Fourier 
 The series start as the hand-made gait (``cronos_robots.py``), and the distance of the centre of mass in two cycles is
 maximised. The gradient is checked against differences; the optimised gait is also simulated for longer, on a rigid
 floor, and on a lattice of half the spacing. ``--resolved`` goes on from the stored gait with the mean distance on both
-lattices, and tries the result in discretisations that it has not seen. ``--refine`` plays stored gaits again, finer.
+lattices, and tries the result in discretisations that it has not seen. ``--refine`` plays the stored gait again, finer.
 Writes ``cronos_gait.png`` beside this file.
 """
 
@@ -73,13 +73,9 @@ def discretised(how: refined.Refinement) -> wb.Simulation:
 
 
 def refine() -> None:
-    """Play the stored gaits again, in shorter steps and on the finer lattice."""
-
-    def play(how: refined.Refinement, name: str) -> float:
-        return float(distance(discretised(how), refined.kept(name)["series"]))
-
-    gaits = {"crawling sheet": NAME, "for both lattices": f"{NAME}_grids"}
-    refined.table({label: functools.partial(play, name=name) for label, name in gaits.items()}, LATTICE.cells)
+    """Play the stored gait again, in shorter steps and on the finer lattice."""
+    series = refined.kept(NAME)["series"]
+    refined.table({"crawling sheet": lambda how: float(distance(discretised(how), series))}, LATTICE.cells)
 
 
 def resolved(iterations: int) -> None:
