@@ -18,8 +18,8 @@ class RestStrains:
     Attributes:
         element: An element in words, such as ``"a spring"``.
         actuators: Actuators that strain elements at rest.
-        share: Strain by each actuator at |u| = 1, for an `Oscillation` divided by its amplitude [1], shape (n,
-            n_actuators); rows that are equal stand for one another.
+        share: Strain of each element by each actuator at |u| = 1, for an `Oscillation` divided by its amplitude [1],
+            shape (n, n_actuators).
     """
 
     element: str
@@ -32,7 +32,11 @@ class RestStrains:
         actuators = tuple(actuator for actuator, _ in shares)
         columns = [(2.0 if isinstance(a, Oscillation) else 1.0) * column for a, column in shares]
         rows = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
-        return cls(element, actuators, np.unique(rows, axis=0))
+        return cls(element, actuators, rows)
+
+    def distinct(self) -> "RestStrains":
+        """The same strains without elements that are strained like others; sorting a million takes seconds."""
+        return dataclasses.replace(self, share=np.unique(self.share, axis=0))
 
     def fault(self, amplitude: np.ndarray | None = None) -> str | None:
         """Message about the element that could lose its length; None if there is none.

@@ -239,7 +239,7 @@ class MassSpringModel(MotionParameters, ArrayModel, LatticeConstants[wp.array]):
     @functools.cached_property
     def rest_strains(self) -> RestStrains:
         """Strains of springs at rest by actuators."""
-        return spring_strains(self.scene, self.lattice)
+        return spring_strains(self.scene, self.lattice).distinct()
 
     @property
     def driven(self) -> bool:

@@ -241,7 +241,7 @@ class ProjectiveModel(HasContacts, MotionParameters, HasLawConstants, MeshConsta
     @functools.cached_property
     def rest_strains(self) -> RestStrains:
         """Strains of elements at rest by actuators."""
-        return element_strains(self.scene, self.mesh.element_regions)
+        return element_strains(self.scene, self.mesh.element_regions).distinct()
 
     @property
     def carries(self) -> bool:
