@@ -345,7 +345,7 @@ def test_registers_are_listed(start, tmp_path):
 
 @pytest.mark.slow
 def test_hands_learn_by_sac(start, tmp_path):
-    """As by PPO, which is the default: the loss is that of the policy, and the curve has every episode."""
+    """The loss of the policy is finite, and the curve has the loss of every episode."""
     require(NEEDS["diffhand_learning"])
     path = tmp_path / "found.json"
     start(BENCHMARKS / "papers" / "diffhand_learning.py", "reach", "--method", "sac", "--episodes", "8", "--json", str(path))  # fmt: skip

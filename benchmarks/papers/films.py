@@ -3,7 +3,7 @@
     python benchmarks/papers/films.py [NAME ...] [--out films] [--format mp4] [--speed 1] [--usd]
 
 Nothing is searched. A result is played once more as it was found, and written to ``NAME.gif`` or ``NAME.mp4`` in the
-folder of ``--out``, with ``--usd`` to ``NAME.usda`` as well. Names are those of the files in the folder ``stored``.
+folder of ``--out``. ``--usd`` also writes ``NAME.usda``. Names are those of the files in the folder ``stored``.
 Several results, or all without a name, are each played in a process of their own, because the swinging arm needs double
 precision.
 """
@@ -32,9 +32,9 @@ Motion = tuple[wb.Trajectory[Any], Sequence[float] | None]
 """A motion, and the goal of a point of it [m]; None if there is no such point."""
 
 
-def size_of(name: str, sizes: Sequence[str] = ("middle", "full")) -> str:
+def size_of(name: str) -> str:
     """The size of a stored result."""
-    return next((size for size in sizes if name.endswith(f"_{size}")), "small")
+    return next((size for size in ("middle", "full") if name.endswith(f"_{size}")), "small")
 
 
 def cables(name: str) -> Motion:

@@ -65,7 +65,7 @@ def test_limits_of_parameters_do_not_cross(hinged):
 
 @pytest.mark.parametrize("name", ["joint_rotation", "body_rotation"])
 def test_a_quaternion_of_a_parameter_that_begins_with_w_is_named(name):
-    """As that of a state is; no rotation was half a turn about x. The same tensor is named once."""
+    """A state with such a quaternion is named, too. The body was turned by half a turn without a word."""
     bob = wb.RigidBody("bob", wb.shapes.Sphere((0.0, 0.0, -0.3), 0.1))
     sim = wb.Simulation(wb.Scene([bob], joints=[wb.Joint("b", "ball", None, "bob")]), wb.Articulated(), 1e-3)
     said = rf"parameter '{name}': the quaternion \(1, 0, 0, 0\) at index \[0, 0\] is half a turn about x"
