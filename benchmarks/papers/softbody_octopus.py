@@ -6,8 +6,9 @@
 Each muscle has four segments, 64 signals in 400 steps, which are 25,600 unknowns. ``stroke`` finds them for fibres,
 which push as well as pull: Adam and CMA-ES (with a diagonal covariance) have as many episodes from the same noise.
 ``pull`` finds them for muscles that only pull, by Adam from the noise of seed 0, first on the mesh of ``stroke`` and
-then on a finer one, and plays them on finer meshes and in shorter steps. ``--size full`` goes on from the stored stroke
-of ``pull`` on a mesh of 1,968 tetrahedra, where the paper has 2,160. ``--refine`` plays the stored strokes again,
+then on a finer one, and plays them on finer meshes and in shorter steps. ``--size full`` has a mesh of 1,968
+tetrahedra, where the paper has 2,160: there ``stroke`` is found by Adam alone, and ``pull`` goes on from its stored
+stroke. ``--refine`` plays the stored strokes again,
 finer. Prints tables, the memory of the process before and after the first and the last episode of ``stroke``, and
 writes ``softbody_octopus.png`` and film strips beside this file; motions as USD to ``--out``.
 """
@@ -35,8 +36,11 @@ HERE = figures(__file__)
 """Where figures go."""
 NAMES = {"stroke": "softbody_octopus", "pull": "softbody_octopus_pull"}
 """Names of the figures and of the stored strokes of the parts."""
-MESH = {"small": sized(2, 1), "full": sized(4, 1)}
-"""Fineness of the mesh on which ``pull`` learns in the end, in a size."""
+MESH = {
+    "stroke": {"small": 1, "full": sized(4, 1)},
+    "pull": {"small": sized(2, 1), "full": sized(4, 1)},
+}
+"""Fineness of the mesh on which a part learns in the end, in a size."""
 COARSE, FINE, RATE = sized(23, 2), sized(30, 2), {"small": 0.3, "full": 0.2}
 """Of ``pull``: episodes on the mesh of ``stroke`` and on the finer one, and the rate in the first of the latter."""
 JUDGED = (
@@ -82,14 +86,9 @@ def make_stroke(part: str = "stroke", fineness: int = 1, rate: float = 0.5) -> S
     return Stroke(make(fineness), make(fineness, substeps=4), WAY, STEPS, **settings)
 
 
-def fineness(part: str, size: str) -> int:
-    """Fineness of the mesh on which a stroke was found in the end."""
-    return MESH[size] if part == "pull" else 1
-
-
 def stroke_of(part: str, size: str = "small") -> Stroke:
     """The stroke of a part, one of `NAMES`, in a size."""
-    return make_stroke(part, fineness(part, size))
+    return make_stroke(part, MESH[part][size])
 
 
 def resident() -> float:
@@ -121,12 +120,12 @@ SIMULATIONS = {"stroke": simulation, "pull": pulling}
 
 
 def learn(options: argparse.Namespace) -> list[dict]:
-    """Find the stroke for fibres by all methods."""
-    stroke = make_stroke()
+    """Find the stroke for fibres by all methods; at full size by Adam alone."""
+    stroke, name = stroke_of("stroke", options.size), refined.stored_as(NAMES["stroke"], options.size)
     check(stroke)
-    runs = compare(NAMES["stroke"], stroke, options.seeds, options.episodes)
+    runs = compare(name, stroke, options.seeds, options.episodes, [*METHODS] if options.size == "small" else ["Adam"])
     print(f"memory at the end {resident():.0f} MB")
-    show(NAMES["stroke"], stroke, runs, HERE, options.out)
+    show(name, stroke, runs, HERE, options.out)
     return runs
 
 
@@ -135,7 +134,7 @@ def pull(options: argparse.Namespace) -> list[dict]:
 
     At full size the search begins with the stored stroke of the small size.
     """
-    mesh, name, begun = MESH[options.size], refined.stored_as(NAMES["pull"], options.size), time.process_time()
+    mesh, name, begun = MESH["pull"][options.size], refined.stored_as(NAMES["pull"], options.size), time.process_time()
     stroke, curves = make_stroke("pull", mesh, RATE[options.size]), []
     if options.size == "small":
         coarse = make_stroke("pull")
@@ -170,18 +169,16 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=sized(50, 2), help="of every method (%(default)s)")
     parser.add_argument("--json", type=Path, help="where to write all results")
     parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
-    parser.add_argument("--size", choices=[*MESH], default="small", help="fineness of the mesh (%(default)s)")
+    parser.add_argument("--size", choices=[*MESH["pull"]], default="small", help="fineness of the mesh (%(default)s)")
     refined.option(parser)
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"there is no part {', '.join(unknown)}; possible are {', '.join(PARTS)}")
     parts = options.parts or list(PARTS)
-    if options.size != "small" and parts != ["pull"]:
-        parser.error(f"--size {options.size}: only pull has this size; name this part alone")
     if options.refine:
         for part in parts:
             name = refined.stored_as(NAMES[part], options.size)
-            refine({name: stroke_of(part, options.size)}, SIMULATIONS[part], fineness(part, options.size))
+            refine({name: stroke_of(part, options.size)}, SIMULATIONS[part], MESH[part][options.size])
         return
     found = {part: PARTS[part](options) for part in parts}
     if options.json:

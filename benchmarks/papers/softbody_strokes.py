@@ -240,7 +240,8 @@ def interval(values: Sequence[float]) -> str:
 
 def show(name: str, stroke: Stroke, runs: Sequence[Mapping], folder: Path, out: Path | None) -> None:
     """Draw the losses of all runs, and the episodes before and after learning of the first seed, also as USD."""
-    losses = {m: [1e3 * np.minimum.accumulate(r["curve"]) for r in runs if r["method"] == m] for m in METHODS}
+    used = dict.fromkeys(run["method"] for run in runs)
+    losses = {m: [1e3 * np.minimum.accumulate(r["curve"]) for r in runs if r["method"] == m] for m in used}
     wb.view.save_losses(folder / f"{name}.png", losses, "distance so far [mm]")
     stroke.start(0)
     learnt = next(r for r in runs if r["method"] == "Adam" and r["seed"] == 0)
