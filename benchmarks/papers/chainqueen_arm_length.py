@@ -115,7 +115,7 @@ def refine(sim: wb.Simulation) -> None:
 
 def main() -> None:
     """Print the rows of the table, and draw the figures."""
-    chosen = options(__doc__)
+    chosen = options(__doc__, "out", "refine")
     sim, runs = arm(chosen.device), {}
     if chosen.refine:
         refine(sim)

@@ -71,9 +71,8 @@ def refine(sim: wb.Simulation, size: str) -> None:
         finer, control = refined.again(sim, how, "dx"), refined.kept(name)["control"][:STEPS]
         return float(distance(finer.rollout(control, STEPS)))
 
-    gaits = {"biped with cables": refined.stored_as("chainqueen_biped", size)}
-    if size == "small":
-        gaits["for several grids"] = "chainqueen_biped_grids"
+    own = refined.stored_as("chainqueen_biped", size)
+    gaits = {"biped with cables": own, "for several grids": f"{own}_grids"}
     refined.table({label: functools.partial(play, name=name) for label, name in gaits.items()}, 0.75)
 
 
@@ -98,7 +97,7 @@ def experiment(name: str, sim: wb.Simulation, chosen: argparse.Namespace) -> Non
 
 def main() -> None:
     """Run the experiment in a size, or play its stored gaits again."""
-    chosen = options(__doc__, seeds=3)
+    chosen = options(__doc__, "out", "refine", seeds=3, sizes=SIZES)
     sim = biped(chosen.device, chosen.size)
     if chosen.refine:
         refine(sim, chosen.size)

@@ -156,7 +156,10 @@ def interval(values: list[float]) -> str:
 
 def main() -> None:
     """Print the table, and draw the figures."""
-    chosen = options(__doc__, seeds=5, flags={"--no-clock": "the perceptron sees no time"})
+    chosen = options(
+        __doc__, "processes", "out", "refine", seeds=5, sizes=SIZES,
+        flags={"--no-clock": "the perceptron sees no time"},
+    )  # fmt: skip
     sim = biped(chosen.device, chosen.size)
     print(sim.model.summary(), flush=True)
     if chosen.refine:

@@ -60,31 +60,38 @@ SIZES = {"small": Size(), "full": Size(0.5, 3)}
 
 def options(
     about: str,
-    seeds: int = 1,
+    *used: str,
+    seeds: int = 0,
     names: Iterable[str] = (),
-    sizes: Iterable[str] = tuple(SIZES),
+    sizes: Iterable[str] = (),
     flags: Mapping[str, str] | None = None,
 ) -> argparse.Namespace:
-    """Read the command line: ``--device``, ``--seeds``, ``--processes``, ``--size``, ``--out``, ``--refine``, names.
+    """Read the command line: ``--device``, and the options that a script uses.
 
     Args:
         about: The docstring of the script.
-        seeds: Number of seeds by default.
+        used: Which of the options ``"processes"``, ``"out"`` and ``"refine"`` it has.
+        seeds: Number of seeds by default; 0 if it has none.
         names: Names of the parts of the experiment; none if it has no parts.
-        sizes: Names of its sizes.
+        sizes: Names of its sizes; none if it has one.
         flags: Texts of help for further flags, by name.
     """
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     if names:
         parser.add_argument("names", nargs="*", default=sized([*names], [*names][:1]), help=", ".join(names))
     parser.add_argument("--device", help="Warp device, such as cuda:0; default: the current one")
-    parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
-    parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
-    parser.add_argument("--size", choices=[*sizes], default="small", help="number of particles (%(default)s)")
-    parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    if seeds:
+        parser.add_argument("--seeds", type=int, default=sized(seeds, 1), help="number of seeds (%(default)s)")
+    if sizes:
+        parser.add_argument("--size", choices=[*sizes], default="small", help="number of particles (%(default)s)")
+    if "processes" in used:
+        parser.add_argument("--processes", type=int, default=1, help="that share the runs (%(default)s)")
+    if "out" in used:
+        parser.add_argument("--out", type=Path, help="folder for motions as USD; default: none are written")
+    if "refine" in used:
+        refined.option(parser)
     for flag, text in (flags or {}).items():
         parser.add_argument(flag, action="store_true", help=text)
-    refined.option(parser)
     return parser.parse_args()
 
 

@@ -177,7 +177,7 @@ def draw(found: list[wb.optimize.Estimate]) -> None:
 
 def main() -> None:
     """Print the rows of the table, and draw the figures."""
-    chosen = options(__doc__, seeds=20)
+    chosen = options(__doc__, "out", "refine", seeds=20)
     if chosen.refine:
         refine(chosen.device)
         return

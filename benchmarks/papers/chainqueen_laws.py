@@ -79,7 +79,7 @@ def draw(motions: dict[str, dict[str, np.ndarray]]) -> None:
 
 def main() -> None:
     """Print the row of the table, and draw the figure."""
-    chosen = options(__doc__)
+    chosen = options(__doc__, "refine")
     sims = {law: actuator(law, chosen.device) for law in LAWS}
     if chosen.refine:
         refined.table({law: functools.partial(play, sim=sim) for law, sim in sims.items()}, 0.5, "range of extension")

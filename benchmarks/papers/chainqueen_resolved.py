@@ -2,12 +2,12 @@
 
     python benchmarks/papers/chainqueen_resolved.py [biped] [flat] [rhino] ... [--seeds 5]
 
-The loss is the mean of the losses in all discretisations that a `Gait` names, and a rollout is a walk in each. Three
-gaits begin as stored ones that lose distance on a finer grid or in shorter steps: the table of the biped with cables,
-and the perceptrons of the biped on sand and of the rhinoceros. Their learning rates are small, as the gait of the biped
-is lost in steps of 0.01. The biped of the co-design begins from a seed as in its own script, by control alone and with
-all fields, and the gain is stated in each discretisation. Gaits are tried in the discretisations `JUDGED`, which the
-search has not seen, apart from half the step on sand.
+The loss is the mean of the losses in all discretisations that a `Gait` names, and a rollout is a walk in each. Most
+gaits begin as stored ones that lose distance on a finer grid or in shorter steps: the tables of the biped with cables,
+and the perceptrons of the biped on sand, of the rhinoceros and of the walkers in 3D. Their learning rates are small, as
+the gait of the biped is lost in steps of 0.01. The lizard and the biped of the co-design begin from a seed as in their
+own scripts, the latter by control alone and with all fields, and its gain is stated in each discretisation. Gaits are
+tried in the discretisations `JUDGED`, which the search has not seen, apart from half the step on sand and of walkers.
 Writes ``stored/chainqueen_*_grids.npz`` and a film strip in the discretisation `SHOWN`, ``chainqueen_*_grids.png``, of
 the first seed beside this file; the scripts of the gaits play the results with ``--refine``.
 """
@@ -108,10 +108,11 @@ def again(sim: wb.Simulation, how: refined.Refinement, matter: refined.Fields | 
     return refined.again(sim, how, "dx", matter)
 
 
-def biped(device: str | None, _: int) -> Gait:
-    """The stored table of controls of the biped with cables."""
-    sim, hold, steps = chainqueen_biped.biped(device), chainqueen_biped.HOLD, chainqueen_biped.STEPS
-    table = refined.kept("chainqueen_biped")["control"][:steps:hold].clone().requires_grad_()
+def biped(device: str | None, _: int, size: str = "small") -> Gait:
+    """The stored table of controls of the biped with cables in a size."""
+    sim, hold, steps = chainqueen_biped.biped(device, size), chainqueen_biped.HOLD, chainqueen_biped.STEPS
+    stored = refined.kept(refined.stored_as("chainqueen_biped", size))
+    table = stored["control"][:steps:hold].clone().requires_grad_()
 
     def motion(finer: wb.Simulation) -> wb.Trajectory[Any]:
         return chainqueen_biped.motion(finer, table)
@@ -180,6 +181,15 @@ def further(
     return perceptron(sim, robot.controller, robot.steps, begun, region="robot", learnt=learnt)
 
 
+def lizard(device: str | None, seed: int) -> Gait:
+    """The lizard from a seed, with the learning rates of its own script."""
+    robot = WALKERS["lizard"]
+    return perceptron(
+        simulation(robot, device), functools.partial(robot.controller, seed=seed), robot.steps, region="robot",
+        stages=(Stage(robot.lr, robot.iterations, robot.decay), SETTLE),
+    )  # fmt: skip
+
+
 def stiffest(sim: wb.Simulation) -> dict[str, torch.Tensor]:
     """The stiffest and lightest matter that the co-design allows."""
     bounds = {name: low if name == "density" else high for name, low, high in FIELDS.values()}
@@ -205,8 +215,10 @@ def walker(device: str | None, _: int, robot: str, subset: tuple[str, ...]) -> G
 
 GAITS: dict[str, Callable[[str | None, int], Gait]] = {
     "biped": biped,
+    "biped_full": functools.partial(biped, size="full"),
     "flat": functools.partial(further, name="flat", robot=TERRAINS["small"]["flat"], learnt=(*GRIDS, SHORTER)),
     "rhino": functools.partial(further, name="rhino", robot=WALKERS["rhino"]),
+    "lizard": lizard,
     "quadruped_control": functools.partial(walker, robot="quadruped", subset=()),
     "quadruped_designed": functools.partial(walker, robot="quadruped", subset=tuple(FIELDS)),
     "octoped_designed": functools.partial(walker, robot="octoped", subset=tuple(FIELDS)),
@@ -214,7 +226,9 @@ GAITS: dict[str, Callable[[str | None, int], Gait]] = {
     "codesign_designed": functools.partial(codesign, subset=tuple(FIELDS)),
 }
 DESIGN = "codesign_control", "codesign_designed"
-"""Gaits that begin from seeds, and whose distances are compared; all others begin as stored ones, of one seed."""
+"""Gaits whose distances are compared."""
+SEEDED = *DESIGN, "lizard"
+"""Gaits that begin from seeds; all others begin as stored ones, of one seed."""
 
 
 def optimise(name: str, seed: int, chosen: argparse.Namespace) -> dict[refined.Refinement, float]:
@@ -262,10 +276,10 @@ def gains(control: list[dict[refined.Refinement, float]], designed: list[dict[re
 
 def main() -> None:
     """Optimise the named gaits, or all of them, from all seeds."""
-    chosen = options(__doc__, names=GAITS)
+    chosen = options(__doc__, "out", seeds=1, names=GAITS)
     found: dict[str, list[dict[refined.Refinement, float]]] = {name: [] for name in chosen.names}
     for seed, name in itertools.product(range(chosen.seeds), chosen.names):
-        if seed == 0 or name in DESIGN:
+        if seed == 0 or name in SEEDED:
             found[name].append(optimise(name, seed, chosen))
     if found.keys() >= {*DESIGN}:
         gains(*(found[name] for name in DESIGN))

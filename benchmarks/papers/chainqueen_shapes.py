@@ -9,7 +9,6 @@ perceptron observes seven clusters and a clock, and drives all pressures. Writes
 strips beside this file.
 """
 
-import argparse
 import dataclasses
 import functools
 import itertools
@@ -152,8 +151,8 @@ def lizard() -> wb.Scene:
     )  # fmt: skip
 
 
-SECOND = {"flat": "flat_grids", "rhino": "rhino_grids", "lizard": "lizard_full"}
-"""Second stored gaits of robots: for several grids, of `chainqueen_resolved`, and of the full size."""
+OTHERS = {"flat": ["flat_grids"], "rhino": ["rhino_grids"], "lizard": ["lizard_grids", "lizard_full"]}
+"""Other stored gaits of robots: for several grids, of `chainqueen_resolved`, and of the full size."""
 WALKERS = {
     "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(60, 1)),
     "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
@@ -217,16 +216,23 @@ def play(how: refined.Refinement, walker: Walker, name: str, device: str | None)
     return distance(stored_walk(name, sim, walker.controller(sim), walker.steps), "robot").item()
 
 
-def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: argparse.Namespace) -> None:
-    """Let all walkers of a size learn from all seeds, print the table, and draw the curves to a file; or refine."""
+def experiment(file: str, about: str, robots: Mapping[str, Mapping[str, Walker]]) -> None:
+    """Let all walkers of a size learn from all seeds, print the table, and draw the curves to a file; or refine.
+
+    Args:
+        file: Name of the file, without its ending.
+        about: The docstring of the script.
+        robots: The walkers by size and name.
+    """
+    chosen = options(about, "processes", "out", "refine", seeds=5, names=robots["small"], sizes=robots)
     walkers = robots[chosen.size]
     if chosen.refine:
         plays = {}
         for name in chosen.names:
             again = functools.partial(play, walker=walkers[name], device=chosen.device)
             plays[name] = functools.partial(again, name=f"chainqueen_{refined.stored_as(name, chosen.size)}")
-            if name in SECOND and chosen.size == "small":
-                plays[f"{name}, gait {SECOND[name]}"] = functools.partial(again, name=f"chainqueen_{SECOND[name]}")
+            for other in OTHERS.get(name, []) if chosen.size == "small" else []:
+                plays[f"{name}, gait {other}"] = functools.partial(again, name=f"chainqueen_{other}")
         refined.table(plays, 0.75)
         return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
@@ -249,7 +255,7 @@ def experiment(file: str, robots: Mapping[str, Mapping[str, Walker]], chosen: ar
 
 def main() -> None:
     """Print the table, and draw the figures."""
-    experiment("chainqueen_shapes", ROBOTS, options(__doc__, seeds=5, names=WALKERS))
+    experiment("chainqueen_shapes", __doc__, ROBOTS)
 
 
 if __name__ == "__main__":

@@ -351,7 +351,7 @@ def draw(name: str, histories: dict[str, wb.optimize.History]) -> None:
 
 def main() -> None:
     """Print the tables, and draw the figures."""
-    chosen = options(__doc__, names=TASKS, sizes=SIZES)
+    chosen = options(__doc__, "out", "refine", names=TASKS, sizes=SIZES)
     if chosen.size != "small" and chosen.names != ["end"]:
         raise SystemExit(f"--size {chosen.size}: finer arms are corrected for the end alone; name the task end")
     if chosen.refine:

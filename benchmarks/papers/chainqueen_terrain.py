@@ -11,7 +11,7 @@ import functools
 import math
 
 import numpy as np
-from chainqueen_common import KILO, SIZES, Size, options, sized, wb
+from chainqueen_common import KILO, SIZES, Size, sized, wb
 from chainqueen_shapes import Walker, experiment
 
 DX = 1 / 60
@@ -63,7 +63,7 @@ TERRAINS = {
 
 def main() -> None:
     """Print the table, and draw the figures."""
-    experiment("chainqueen_terrain", TERRAINS, options(__doc__, seeds=5, names=DUNES))
+    experiment("chainqueen_terrain", __doc__, TERRAINS)
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def refine(robots: list[str], subsets: list[tuple[str, ...]], size: str, device:
 
 def main() -> None:
     """Print the tables, and draw the figures."""
-    chosen = options(__doc__, seeds=3, names=LEGS)
+    chosen = options(__doc__, "processes", "out", "refine", seeds=3, names=LEGS, sizes=SIZES)
     subsets = [(), tuple(FIELDS)]
     if chosen.refine:
         refine(chosen.names, subsets, chosen.size, chosen.device)

@@ -34,7 +34,7 @@ Motion = tuple[wb.Trajectory[Any], Sequence[float] | None]
 
 def size_of(name: str) -> str:
     """The size of a stored result."""
-    return next((size for size in ("middle", "full") if name.endswith(f"_{size}")), "small")
+    return next((size for size in ("middle", "full") if size in name.split("_")), "small")
 
 
 def cables(name: str) -> Motion:

@@ -190,6 +190,18 @@ def test_a_design_of_fibres_is_kept():
     assert other.parameter("fibre_modulus").max() == pytest.approx(float(values["fibre_modulus"].max()), rel=0.05)
 
 
+def test_a_direction_without_a_length_is_refused():
+    """As it is in a material; its fibres would pull nowhere."""
+    sim = Simulation(yielding(2), MPM(1 / 8), 4e-3, 4)
+    direction = sim.parameter("fibre_direction").clone()
+    direction[0, 3, 1] = 0.0
+    words = r"'fibre_direction' must be a vector of a length above 0, got \[0.0, 0.0\] at index \[0, 3, 1\]"
+    with pytest.raises(ValueError, match=words):
+        sim.rollout(None, 1, fibre_direction=direction)
+    with pytest.raises(ValueError, match="has a direction as each entry, and one number, 2"):
+        sim.rollout(None, 1, fibre_direction=2.0)
+
+
 @pytest.mark.parametrize("solver", [MassSpring(DX), ProjectiveDynamics(DX)], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("field", ["fibres", "branches"])
 def test_other_solvers_refuse_them(solver, field):

@@ -45,7 +45,8 @@ class Parameter:
             mass, is not intensive.
         neutral: Value of an element to which the parameter does not apply, without effect; None if it applies to all.
         axes: Names of the axes after the axis of the worlds, separated by commas; None for one entry per element.
-        entry: Type of an entry: ``"scalar"``, ``"vector"``, ``"inertia"`` (a matrix) or ``"quaternion"``.
+        entry: Type of an entry: ``"scalar"``, ``"vector"``, ``"direction"`` (a vector whose length has no effect),
+            ``"inertia"`` (a matrix) or ``"quaternion"``.
         meaning: Meaning for the documentation, with a remark after a semicolon; None if `doc` says it all.
     """
 
@@ -77,10 +78,14 @@ class Parameter:
         """
         meaning, _, remark = (self.meaning or self.doc).partition("; ")
         axes = [f"n_{_plural(self.per)}" if self.axes is None else self.axes]
-        axes = ["worlds"] * worlds + [a for a in axes if a] + ["dim"] * (self.entry == "vector" and not worlds)
+        axes = (
+            ["worlds"] * worlds
+            + [a for a in axes if a]
+            + ["dim"] * (self.entry in ("vector", "direction") and not worlds)
+        )
         shape = ", ".join(axes)
         text = f"{meaning[0].upper()}{meaning[1:]} [{self.unit}], shape ({shape}{'' if ',' in shape else ','})"
-        entry = "matrix" if self.entry == "inertia" else self.entry
+        entry = {"inertia": "matrix", "direction": "vector"}.get(self.entry, self.entry)
         text += f", {entry}" if worlds and entry != "scalar" else ""
         return f"{text}; {remark}." if remark else f"{text}."
 

@@ -257,8 +257,8 @@ def parameter_fault(name: str, spec: Parameter, values: torch.Tensor, dim: int) 
         return None
     at = [int(i) for i in torch.nonzero(bad)[0]]
     if not _out_of_range(spec, values)[tuple(at)]:
-        entry = values[tuple(at[:2])].tolist()
-        return f"parameter {name!r} must be {_WHOLE[spec.entry][1]}, got {entry} at index {at[:2]}"
+        at = at[: -2 if spec.entry == "inertia" else -1]
+        return f"parameter {name!r} must be {_WHOLE[spec.entry][1]}, got {values[tuple(at)].tolist()} at index {at}"
     return f"parameter {name!r} must be in {spec.span(dim)}, got {values[tuple(at)].item():g} at index {at}"
 
 
@@ -299,6 +299,7 @@ _SLACK = 1e-3
 
 _WHOLE: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
     "quaternion": (lambda q: (q == 0.0).all(-1), "a quaternion of a length above 0"),
+    "direction": (lambda d: (d == 0.0).all(-1), "a vector of a length above 0"),
     "inertia": (_impossible_moments, "moments of inertia, none negative or above the other two together"),
 }
 """What makes an entry impossible as a whole, and words for what it must be, by `Parameter.entry`."""

@@ -105,7 +105,9 @@ class ArticulatedModel(MotionParameters, ArrayModel):
     body_rotation: wp.array = parameter(
         "1", ANY, "body", "quaternion (x, y, z, w) of the body's frame, of any length", entry="quaternion"
     )
-    mass: wp.array = parameter("kg", NOT_NEGATIVE, "body", "mass")
+    mass: wp.array = parameter(
+        "kg", NOT_NEGATIVE, "body", "mass", meaning="mass; `inertia` stays as it is unless it is replaced as well"
+    )
     center_of_mass: wp.array = parameter("m", ANY, "body", "centre of mass in the body's frame", entry="vector")
     inertia: wp.array = parameter(
         "kg m^2", ANY, "body", "moments of inertia about it; only the symmetric part counts", entry="inertia",

@@ -111,7 +111,7 @@ def build(scene: Scene, dx: float, per_axis: int, margin: float, worlds: int, de
         n_planes=worlds * grid.resolution[0], n_constants=most_constants(groups), device=device,
     )  # fmt: skip
 
-    entries = {"scalar": real, "vector": vector(scene.dim)}
+    entries = {"scalar": real, "direction": vector(scene.dim)}
 
     def constant(values: np.ndarray, dtype: type = real) -> wp.array:
         return tiled(values, worlds, device, dtype)

@@ -72,7 +72,7 @@ class ParticleConstants(Generic[Array]):
         "Pa", NOT_NEGATIVE, "particle", "stiffness of each family of fibres", intensive=True, axes=_FAMILIES
     )
     fibre_direction: Array = parameter(
-        "1", ANY, "particle", "direction of each family", intensive=True, axes=_FAMILIES, entry="vector",
+        "1", ANY, "particle", "direction of each family", intensive=True, axes=_FAMILIES, entry="direction",
         meaning="direction of each family at rest; its length has no effect",
     )  # fmt: skip
     branch_modulus: Array = parameter(
