@@ -10,6 +10,7 @@ steps. Writes ``chainqueen_arm_length.png`` and film strips beside this file.
 """
 
 import functools
+import time
 from typing import Any
 
 import numpy as np
@@ -116,22 +117,23 @@ def refine(sim: wb.Simulation) -> None:
 def main() -> None:
     """Print the rows of the table, and draw the figures."""
     chosen = options(__doc__, "out", "refine")
-    sim, runs = arm(chosen.device), {}
+    sim, runs, seconds = arm(chosen.device), {}, {}
     if chosen.refine:
         refine(sim)
         return
     for method in METHODS:
         for with_length in (False, True):
             name = f"{method}, control{' and length' * with_length}"
+            began = time.process_time()
             distances, episodes, factor, found = reach(sim, method, with_length)
-            runs[name] = [np.array(distances)]
+            runs[name], seconds[name] = [np.array(distances)], [time.process_time() - began]
             first = next((f"in iteration {i}" for i, d in enumerate(distances) if d < CLOSE), "never")
             print(
                 f"{name}: distance {distances[0]:.4f} -> {min(distances):.5f}, below {CLOSE} {first}, {episodes} "
                 f"rollouts, length {LENGTH * factor:.4f}"
             )
             film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", found, chosen.out, goal=GOAL)
-    curves("chainqueen_arm_length", runs, "distance [m]")
+    curves("chainqueen_arm_length", runs, "distance [m]", seconds)
 
 
 if __name__ == "__main__":

@@ -78,11 +78,12 @@ def refine(sim: wb.Simulation, size: str) -> None:
 
 def experiment(name: str, sim: wb.Simulation, chosen: argparse.Namespace) -> None:
     """Learn from all seeds, print the row of the table, store the first gait under a name, and draw the figures."""
-    runs = []
+    runs, times = [], []
     print(sim.model.summary(), f"{sim.substeps} substeps")
     for seed in range(chosen.seeds):
         distances, seconds, before, after = learn(sim, seed)
         runs.append(distances)
+        times.append(seconds)
         print(
             f"seed {seed}: {distances[0] / LENGTH:.2f} -> {distances.max() / LENGTH:.2f} body lengths in "
             f"{len(distances) - 1} iterations, {seconds:.0f} s of CPU time",
@@ -92,7 +93,7 @@ def experiment(name: str, sim: wb.Simulation, chosen: argparse.Namespace) -> Non
             refined.keep(name, control=after.control[0])
             film(f"{name}_before", before, chosen.out)
             film(f"{name}_after", after, chosen.out)
-    curves(name, {"distance": runs}, "distance [m]")
+    curves(name, {"distance": runs}, "distance [m]", {"distance": times})
 
 
 def main() -> None:

@@ -179,8 +179,11 @@ def main() -> None:
         each = [b - a for a, b in zip(alone, best[subset], strict=True)]
         print(f"| {named(subset)} | {interval(best[subset])} | {100 * gain:+.0f} % | {interval(each)} |")
     print(f"{np.mean([seconds for _, seconds in found]):.0f} s of CPU time a run")
-    few = {named(s): runs[s] for s in subsets if len(s) != 2}
-    curves(refined.stored_as("chainqueen_codesign" + "_no_clock" * chosen.no_clock, chosen.size), few, "distance [m]")
+    shown = [subset for subset in subsets if len(subset) != 2]
+    few = {named(subset): runs[subset] for subset in shown}
+    times = {named(s): [seconds for (own, _), (_, seconds) in zip(jobs, found, strict=True) if own == s] for s in shown}
+    name = refined.stored_as("chainqueen_codesign" + "_no_clock" * chosen.no_clock, chosen.size)
+    curves(name, few, "distance [m]", times)
 
 
 if __name__ == "__main__":

@@ -103,9 +103,19 @@ def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) 
         return list(pool.map(work, *zip(*jobs, strict=True)))
 
 
-def curves(name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> None:
-    """Draw a quantity over the iterations of runs of each kind, with intervals of 90 %, to ``NAME.png``."""
-    wb.view.save_losses(HERE / f"{name}.png", runs, quantity)
+def curves(
+    name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str, seconds: Mapping[str, Sequence[float]]
+) -> None:
+    """Draw a quantity over the iterations and the time of runs of each kind, with intervals of 90 %, to ``NAME.png``.
+
+    Args:
+        name: Name of the figure.
+        runs: The quantity in each iteration of each run, by kind.
+        quantity: Name of the quantity with its unit.
+        seconds: Time of each run [s], by kind.
+    """
+    each = {kind: sum(seconds[kind]) / sum(map(len, own)) for kind, own in runs.items()}
+    wb.view.save_losses(HERE / f"{name}.png", runs, quantity, each)
 
 
 def draw_fields(

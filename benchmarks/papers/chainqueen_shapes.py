@@ -242,15 +242,15 @@ def experiment(file: str, about: str, robots: Mapping[str, Mapping[str, Walker]]
     found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))
     print("| walker | before [m] | after [m] | after [body lengths] | after, seed by seed [m] | CPU s a run |")
     print("|---|---|---|---|---|---|")
-    runs = {}
+    runs, times = {}, {}
     for name in chosen.names:
         runs[name], *numbers = zip(*(found[name, seed] for seed in range(chosen.seeds)), strict=True)
-        before, after, seconds = (list(values) for values in numbers)
+        before, after, times[name] = (list(values) for values in numbers)
         lengths = [d / walkers[name].length for d in after]
         each = ", ".join(f"{d:.3f}" for d in after)
-        cells = [interval(before), interval(after), interval(lengths), each, f"{np.mean(seconds):.0f}"]
+        cells = [interval(before), interval(after), interval(lengths), each, f"{np.mean(times[name]):.0f}"]
         print("| " + " | ".join((name, *cells)) + " |")
-    curves(refined.stored_as(file, chosen.size), runs, "distance [m]")
+    curves(refined.stored_as(file, chosen.size), runs, "distance [m]", times)
 
 
 def main() -> None:

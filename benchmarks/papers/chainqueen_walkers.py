@@ -120,10 +120,13 @@ def play(policy: wb.controllers.MLP, legs: int, device: str | None) -> dict[str,
 def run(
     device: str | None, size: str, robot: str, subset: tuple[str, ...], seed: int, out: Path | None
 ) -> tuple[np.ndarray, dict[str, float], float]:
-    """Learn from a seed; return the distances of all iterations and under the other solvers [m], and the time [s]."""
-    sim, began = walker(robot, size, device), time.perf_counter()
+    """Learn from a seed.
+
+    Returns the distances of all iterations and under the other solvers [m], and the CPU time [s].
+    """
+    sim, began = walker(robot, size, device), time.process_time()
     distances, policy, fields = learn(sim, subset, seed)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     if seed == 0:
         places = walker(robot, "small", "cpu").model.matter.position
         keep_walk(stored_name(robot, subset, size), sim, policy, fields, places)
@@ -169,7 +172,7 @@ def main() -> None:
     jobs = list(itertools.product(chosen.names, subsets, range(chosen.seeds)))
     work = [(chosen.device, chosen.size, *job, chosen.out) for job in jobs]
     found = dict(zip(jobs, in_processes(run, work, chosen.processes), strict=True))
-    runs = {}
+    runs, times = {}, {}
     print("| walker | control [m] | control and matter [m] | gain, seed by seed | springs | projective dynamics |")
     print("|---|---|---|---|---|---|")
     for robot in chosen.names:
@@ -182,9 +185,11 @@ def main() -> None:
         }
         cells = [*(interval(best[s]) for s in subsets), interval(gain), *(interval(k) for k in kept.values())]
         print("| " + " | ".join((robot, *cells)) + " |")
-        runs |= {f"{robot}{', designed' * bool(s)}": [d for d, _, _ in of[s]] for s in subsets}
+        for subset, results in of.items():
+            kind = f"{robot}{', designed' * bool(subset)}"
+            runs[kind], times[kind] = [d for d, _, _ in results], [seconds for *_, seconds in results]
     print(f"{math.ceil(max(seconds for _, _, seconds in found.values()))} s a run at most")
-    curves(refined.stored_as("chainqueen_walkers", chosen.size), runs, "distance [m]")
+    curves(refined.stored_as("chainqueen_walkers", chosen.size), runs, "distance [m]", times)
 
 
 if __name__ == "__main__":

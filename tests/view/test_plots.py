@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 
 from warpbots.optimize import History
 from warpbots.scene import DielectricElastomer, Material, Muscle, Pressure, Scene, SoftBody, Sphere
 from warpbots.simulation import Simulation
 from warpbots.solvers import MPM
-from warpbots.view import controls, loss_curve, save_loss
+from warpbots.view import controls, loss_curve, save_loss, save_losses
 from warpbots.view.palette import CONTRACT, EXPAND
 
 
@@ -45,6 +46,32 @@ def test_saved_loss_is_a_picture(tmp_path):
 def test_loss_that_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match=r"cannot write .*loss\.png"):
         save_loss(tmp_path / "nowhere" / "loss.png", History(loss=[1.0], seconds=[1.0]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_losses_of_groups_are_means_with_intervals_over_iterations_and_time(tmp_path, monkeypatch):
+    """The interval of two runs a and b is (a + b) / 2 +- 6.314 |a - b| / 2, by Student's t for one degree."""
+    seen = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path: (seen.append(figure), path.write_text("")))
+    runs = {"a": [np.array([4.0, 2.0]), np.array([2.0, 2.0, 9.0])], "b": [np.array([1.0, 3.0])]}
+    save_losses(tmp_path / "runs.png", runs, "way [m]", {"a": 0.5, "b": 2.0})
+    over_iterations, over_time = seen[0].axes
+    for ax, apart in ((over_iterations, {"a": 1.0, "b": 1.0}), (over_time, {"a": 0.5, "b": 2.0})):
+        np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.0, 3.0], [apart["a"], 2.0]])
+        np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0.0, 1.0], [apart["b"], 3.0]])
+        (band,) = ax.collections
+        np.testing.assert_allclose(band.get_paths()[0].get_extents().extents, [0, 3 - 6.314, apart["a"], 3 + 6.314], rtol=1e-3)  # fmt: skip
+    assert [ax.get_xlabel() for ax in seen[0].axes] == ["iteration", "time [s]"]
+    assert [t.get_text() for t in over_iterations.get_legend().get_texts()] == ["a (2 runs)", "b"]
+    save_losses(tmp_path / "runs.png", runs)
+    assert len(seen[1].axes) == 1
+
+
+@pytest.mark.parametrize("seconds", [{"a": 1.0}, {"a": 1.0, "b": 0.0}, {}])
+def test_losses_without_a_time_of_each_group_are_refused(tmp_path, seconds):
+    runs = {"a": [np.ones(2)], "b": [np.ones(2)]}
+    with pytest.raises(ValueError, match=r"seconds must have a positive time for each of \['a', 'b'\]"):
+        save_losses(tmp_path / "runs.png", runs, seconds=seconds)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,5 +1,6 @@
 """Plots the loss of an optimisation, and the control signals of a motion."""
 
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -84,7 +85,12 @@ def save_loss(path: str | os.PathLike, history: "History") -> Path:
 
 
 @checked
-def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]], quantity: str = "loss") -> Path:
+def save_losses(
+    path: str | os.PathLike,
+    runs: Mapping[str, Sequence[np.ndarray]],
+    quantity: str = "loss",
+    seconds: Mapping[str, float] | None = None,
+) -> Path:
     """Write a plot of the losses of several groups of runs to a file, with one curve for each group.
 
     A curve is the mean over the runs of a group, with its 90 % confidence interval by Student's t distribution.
@@ -94,34 +100,46 @@ def save_losses(path: str | os.PathLike, runs: Mapping[str, Sequence[np.ndarray]
         runs: The runs of each group, by the label of the group; each run is the array of the losses of all iterations,
             shape (n,). A curve ends with the shortest run of the group.
         quantity: Label of the vertical axis.
+        seconds: Mean time of an iteration of each group [s], by the label of the group, for a second plot over time;
+            None for iterations alone.
 
     Returns:
         `path`.
 
     Raises:
-        ValueError: There are no runs, or the format is unknown.
+        ValueError: There are no runs, a group has no time, a time is not positive, or the format is unknown.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
     refuse_format(path, "save_losses")
     from matplotlib.figure import Figure
-    from scipy.stats import t
 
     if not runs:
         raise ValueError("save_losses: there are no runs to draw")
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), dpi=150, layout="constrained")
-    ax = _axes(figure.add_subplot(), "iteration", quantity)
-    for i, (label, losses) in enumerate(runs.items()):
-        table = np.stack([loss[: min(map(len, losses))] for loss in losses])
-        count, iteration, color = len(table), np.arange(table.shape[1]), _CYCLE[i % len(_CYCLE)]
-        mean = table.mean(axis=0)
-        ax.plot(iteration, mean, color=color, lw=1.6, label=f"{label} ({count} runs)" if count > 1 else label)
-        if count > 1:
-            half = t.ppf(0.95, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
-            ax.fill_between(iteration, mean - half, mean + half, color=color, alpha=0.2, lw=0.0)
-    ax.legend(loc="best", frameon=False, fontsize=8)
+    if seconds is not None and not all(seconds.get(label, 0.0) > 0.0 for label in runs):
+        raise ValueError(f"save_losses: seconds must have a positive time for each of {[*runs]}, got {dict(seconds)}")
+    plots = {"iteration": dict.fromkeys(runs, 1.0)} | ({} if seconds is None else {"time [s]": seconds})
+    figure = Figure(figsize=(_WIDTH + 0.5 * _WIDTH * (len(plots) - 1), _HEIGHT), dpi=150, layout="constrained")
+    axes = figure.subplots(1, len(plots), sharey=True, squeeze=False)[0]
+    for ax, (unit, apart) in zip(axes, plots.items(), strict=True):
+        _axes(ax, unit, quantity if ax is axes[0] else "")
+        for (label, losses), color in zip(runs.items(), itertools.cycle(_CYCLE)):
+            _mean(ax, losses, apart[label], color, label)
+    axes[0].legend(loc="best", frameon=False, fontsize=8)
     with replacing(path) as (temporary,):
         figure.savefig(temporary)
     return Path(path)
+
+
+def _mean(ax: "Axes", losses: Sequence[np.ndarray], apart: float, color: str, label: str) -> None:
+    """Plot the mean of runs and its 90 % confidence interval, with iterations `apart` from each other."""
+    from scipy.stats import t
+
+    table = np.stack([loss[: min(map(len, losses))] for loss in losses])
+    count, at, mean = len(table), apart * np.arange(table.shape[1]), table.mean(axis=0)
+    ax.plot(at, mean, color=color, lw=1.6, label=f"{label} ({count} runs)" if count > 1 else label)
+    if count > 1:
+        half = t.ppf(0.95, count - 1) * table.std(axis=0, ddof=1) / math.sqrt(count)
+        ax.fill_between(at, mean - half, mean + half, color=color, alpha=0.2, lw=0.0)
 
 
 @checked
