@@ -257,6 +257,20 @@ def test_other_solvers_refuse_them(solver, field):
             ),
             "a fluid, law='weakly_compressible', forgets the stretch that fibres feel",
         ),
+        *(
+            (
+                lambda actuator=actuator: Simulation(
+                    dataclasses.replace(bar(wb.Material(1e5, 1 / 3, law="weakly_compressible")), actuators=[actuator]),
+                    MPM(DX),
+                    1e-3,
+                ),
+                f"{type(actuator).__name__} 'pull': a fluid, SoftBody 'bar', forgets how it has turned",
+            )
+            for actuator in (
+                wb.actuators.Muscle("pull", "middle", (1, 0), 1e3),
+                wb.actuators.DielectricElastomer("pull", "middle", (1, 0), 1e6, 3.0),
+            )
+        ),
         (
             lambda: Simulation(
                 bar(wb.Material(1e5, fibres=[wb.materials.FibreReinforcement((1, 0, 0), 1.0)])), MPM(DX), 1e-3
