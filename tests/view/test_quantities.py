@@ -166,6 +166,16 @@ def test_matter_without_the_quantity_keeps_its_colour():
     np.testing.assert_array_equal(shown.colors(1)[cloth], np.tile(RED, (cloth.sum(), 1)))
 
 
+def test_only_matter_that_yields_has_a_yield_stress():
+    """The other body keeps its colour: it never yields, and no range of colours holds its 1e30 Pa and these 2 kPa."""
+    clay = Material(E, NU, law="hencky", plasticity=wb.materials.VonMises(2e3))
+    bodies = [SoftBody(n, Box((x, 0.0), (x + 0.1, 0.1)), m) for n, x, m in (("clay", 0.0, clay), ("gel", 0.2, Material(E, NU)))]  # fmt: skip
+    motion = wb.Simulation(Scene(bodies, gravity=(0.0, 0.0)), wb.MPM(dx=0.05), dt=1e-4).rollout(None, 1)
+    shown = collect(motion, [0, 1], color="yield_stress")
+    np.testing.assert_array_equal(shown.known, shown.particles.body == 0)
+    assert (shown.color_map.lower, shown.color_map.upper) == pytest.approx((2e3, 2e3))
+
+
 def test_an_unknown_quantity_is_refused():
     motion = pulled()
     with pytest.raises(ValueError, match="view: color must be one of activation, stress, strain, .*, got 'heat'"):

@@ -53,7 +53,7 @@ class PointValues:
         at: Function of the time [s] and the state at this time that returns the value of each point, shape (n,).
         changes: Whether the values change with time.
         known: Whether each point has a value, shape (n,), bool; False if its body has no elements with the shown
-            quantity.
+            quantity, or if the quantity is a constant of a plasticity that its body lacks.
         name: Name of the quantity.
         meaning: What the values are, for a colour bar.
     """
@@ -155,6 +155,12 @@ def _measured(trajectory: Trajectory[Any], name: str, kind: str, world: int) -> 
     return PointValues(None, at, True, np.diff(mean.indptr) > 0, name, meaning)
 
 
+def _flows_by(body: Any, name: str) -> bool:
+    """Whether a constant is of the plasticity of a body; matter without it has a value far from all others."""
+    materials = body.materials if isinstance(body, SoftBody) else ()
+    return any(name in vars(material.plasticity) for material in materials if material.plasticity is not None)
+
+
 def _mean_over_elements(places: Places, position: np.ndarray) -> csr_matrix:
     """Matrix that gives each point the mean of the values of its elements, shape (n_points, n_elements)."""
     from scipy.spatial import cKDTree
@@ -186,6 +192,9 @@ def _parameter(trajectory: Trajectory[Any], name: str, places: Places, world: in
         given = trajectory.simulation.model.parameter(name).numpy()[world].astype(float)
     given = given if given.ndim == 1 else np.linalg.norm(given.reshape(len(given), -1), axis=-1)
     values, known = np.zeros(len(matter.position)), np.isin(matter.body, places.body)
+    if trajectory.simulation.model.parameters()[name].neutral is not None:
+        flows = [i for i, body in enumerate(trajectory.scene.bodies) if _flows_by(body, name)]
+        known &= np.isin(matter.body, flows)
     for body in np.unique(places.body):
         here, there = places.body == body, matter.body == body
         values[there] = interpolated(places.center[here], given[here], matter.position[there])
