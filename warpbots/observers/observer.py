@@ -6,9 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
+from warpbots.near_names import no_parameter
 from warpbots.scene.field_types import checked
 from warpbots.simulation import Simulation
-from warpbots.simulation.near_names import no_parameter
 from warpbots.simulation.rollouts import replaced_parameters
 from warpbots.solvers import State
 

@@ -11,6 +11,8 @@ from typing import Annotated, Any, ForwardRef, Literal, Protocol, TypeVar, Union
 
 import numpy as np
 
+from warpbots.near_names import refuse_arguments
+
 __all__ = ["Bound", "Pair", "Triple", "checked", "conform", "fitted", "shown", "with_article"]
 
 Bound = Annotated[float, "or infinite"]
@@ -45,15 +47,15 @@ def conform(instance: Any) -> None:
 
 def checked(function: Callable) -> Callable:
     """Decorator of functions that converts their arguments to the annotated types, or raises a ``ValueError``."""
-    signature = inspect.signature(function)
+    signature, who = inspect.signature(function), function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         try:
             bound, kinds = signature.bind(*args, **options), _kinds(function)
-        except TypeError:  # Python's own message names missing or unknown arguments
-            return function(*args, **options)
-        who = function.__qualname__.removesuffix(".__init__")
+        except TypeError:
+            refuse_arguments(who, options, function)
+            return function(*args, **options)  # Python's own message names missing arguments
         for name, value in bound.arguments.items():
             if name not in kinds:
                 continue

@@ -8,6 +8,7 @@ from typing import Any, dataclass_transform
 
 import numpy as np
 
+from warpbots.near_names import names_arguments
 from warpbots.scene.field_types import conform, fitted
 
 __all__ = ["SceneError", "direction", "point", "record", "refuse"]
@@ -112,7 +113,7 @@ def record(cls: type) -> type:
     if "__repr__" not in cls.__dict__:
         cls.__repr__ = __repr__
     cls.__hash__ = None
-    made = dataclasses.dataclass(frozen=True, eq=False)(cls)
+    made = names_arguments(dataclasses.dataclass(frozen=True, eq=False)(cls))
     made.__init__.__signature__ = _without_types(made.__init__)
     return made
 

@@ -8,9 +8,9 @@ import torch
 import warp as wp
 
 from warpbots.gradients import Tensors, at_turn, refuse_transforms, tensor_of
+from warpbots.near_names import no_parameter
 from warpbots.scene.field_types import fitted as fitted_to
 from warpbots.scene.field_types import shown
-from warpbots.simulation.near_names import no_parameter
 from warpbots.solvers import ChangesRestLengths, Model, Parameter
 from warpbots.trajectory import TensorState_co
 from warpbots.user_warning import warn_user

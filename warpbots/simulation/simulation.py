@@ -9,6 +9,7 @@ import torch
 import warp as wp
 
 from warpbots.gradients import Checkpoints, at_turn, tensor_of, turn
+from warpbots.near_names import names_arguments, no_parameter
 from warpbots.notebook_cells import say
 from warpbots.renamed import FormerAttribute
 from warpbots.scene import Scene
@@ -20,7 +21,6 @@ from warpbots.simulation.construction import build, built_again, device_of, inte
 from warpbots.simulation.cost import Cost, device_memory, speed_of
 from warpbots.simulation.input_validation import Controller, Inputs
 from warpbots.simulation.motion_ends import refuse_ended
-from warpbots.simulation.near_names import no_parameter
 from warpbots.simulation.region_values import per_region, region
 from warpbots.simulation.resets import reset
 from warpbots.simulation.rollouts import roll_out, step
@@ -47,6 +47,7 @@ from warpbots.trajectory import TensorState_co, Trajectory
 __all__ = ["Simulation"]
 
 
+@names_arguments
 class Simulation(Generic[TensorState_co]):
     """A scene simulated by a solver, in steps of one control interval.
 

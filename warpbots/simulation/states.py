@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from warpbots.gradients import Tensors, at_turn, tensor_of
+from warpbots.near_names import meant
 from warpbots.scene import JOINTS, Scene
 from warpbots.scene.field_types import shown, with_article
 from warpbots.simulation.input_validation import Inputs, kept, warn_of_w_first
-from warpbots.simulation.near_names import meant
 from warpbots.simulation.possible_states import MARKS, refuse_impossible
 from warpbots.simulation.stability_bound import ControlInterval
 from warpbots.solvers import Solver

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
+from warpbots.near_names import names_arguments
 from warpbots.numerics import copy, launch_own_adjoint, record, warp_device
 from warpbots.scene import Scene, SceneError, SoftBody
 from warpbots.scene.field_types import conform
@@ -43,6 +44,7 @@ from warpbots.solvers.scene_support import OVERFLOW, refuse_states_without_gradi
 __all__ = ["Articulated"]
 
 
+@names_arguments
 @dataclasses.dataclass(frozen=True)
 class Articulated:
     """Implicit simulation of trees of rigid bodies with contact, in reduced coordinates (Xu et al. 2021, DiffHand).

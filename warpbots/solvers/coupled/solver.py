@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from warpbots.near_names import names_arguments
 from warpbots.numerics import copy, record, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
@@ -29,6 +30,7 @@ from warpbots.solvers.solver import Cautious
 __all__ = ["Coupled"]
 
 
+@names_arguments
 @dataclasses.dataclass(frozen=True)
 class Coupled:
     """Matter and rigid bodies in one scene: two solvers that exchange impulses in every step.

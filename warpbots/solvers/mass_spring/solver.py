@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from warpbots.contact import least_thickness
+from warpbots.near_names import names_arguments
 from warpbots.numerics import copy, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
@@ -31,6 +32,7 @@ _CELLS = 10_000
 """Largest number of cells for a chosen spacing."""
 
 
+@names_arguments
 @dataclasses.dataclass(frozen=True)
 class MassSpring:
     """Lattices of masses and Hookean springs, explicit, in 2D and 3D (Clay et al., Cronos).

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
+from warpbots.near_names import names_arguments
 from warpbots.numerics import copy, matrix, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform, shown
@@ -28,6 +29,7 @@ _CELLS = {2: 5_000, 3: 2_500}
 """Largest number of full cells for a chosen cell size, by dimension."""
 
 
+@names_arguments
 @dataclasses.dataclass(frozen=True)
 class MPM:
     """Moving least squares material point method, explicit, in 2D and 3D (Hu et al. 2018; ChainQueen §3.2).

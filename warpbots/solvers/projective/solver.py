@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import warp as wp
 
+from warpbots.near_names import names_arguments
 from warpbots.numerics import precision, real, record, vector, warp_device
 from warpbots.scene import Scene
 from warpbots.scene.field_types import conform
@@ -40,6 +41,7 @@ _ELEMENTS = {"tetrahedra": TETRAHEDRON, "quadratic_tetrahedra": QUADRATIC_TETRAH
 """Elements of solids by their names."""
 
 
+@names_arguments
 @dataclasses.dataclass(frozen=True)
 class ProjectiveDynamics:
     """Finite elements, rigid bodies and implicit Euler, in space (Bouaziz et al. 2014; Qiao et al. 2021).
