@@ -65,14 +65,14 @@ def by_search(task: Task, seed: int, episodes: int) -> dict:
     The first start is the start of `by_gradient`; all other starts have random controls and factors. L-BFGS-B improves
     all starts, and SLSQP improves the best start under the constraint that the metric is at most `Task.limit`. If the
     task has a learning rate, Adam replaces both methods, with an augmented Lagrangian for the constraint, at the last
-    contact scale.
+    contact scale; where a rollout fails, it goes on from its best iteration with half the learning rate.
     """
     task.episodes, task.scale, begun = [], task.scales[-2:][0], time.perf_counter()
-    method, last, iterations = wb.methods.SciPy("L-BFGS-B"), wb.methods.SciPy("SLSQP"), 15
+    method, last, iterations = wb.methods.SciPy("L-BFGS-B"), [wb.methods.SciPy("SLSQP")], 15
     if task.rate:
         multipliers = wb.methods.AugmentedLagrangian(penalty=100.0, every=20)
         method, iterations = wb.methods.Torch(lr=task.rate), 100
-        last = wb.methods.Torch(lr=0.6 * task.rate, constraints=multipliers)
+        last = [wb.methods.Torch(lr=rate * task.rate, constraints=multipliers) for rate in (0.6, 0.3, 0.15)]
     found = wb.search(
         {str(k): k for k in range(sized(task.starts, 2))}, lambda k: task.problem(*task.drawn(seed, k)), method,
         episodes=episodes, progress=False,
@@ -86,10 +86,13 @@ def by_search(task: Task, seed: int, episodes: int) -> dict:
         return wb.Outcome(losses.sum(), inequality={"metric": metrics.sum() - task.limit})
 
     _, unknowns = task.problem(controls, factors)
-    try:
-        wb.minimize(outcome, unknowns, last, iterations=sized(iterations, 1), progress=False)
-    except wb.optimize.RolloutError as fault:  # the unknowns have the best values before it
-        print(f"    {task.name}, seed {seed}: {fault}", file=sys.stderr)
+    ends = len(task.episodes) + sized(iterations, 1)
+    for own in last:
+        try:
+            wb.minimize(outcome, unknowns, own, iterations=max(1, ends - len(task.episodes)), progress=False)
+            break
+        except wb.optimize.RolloutError as fault:  # the unknowns have the best values before it
+            print(f"    {task.name}, seed {seed}: {fault}", file=sys.stderr)
     return _result(task, controls.detach(), factors.detach(), begun)
 
 
