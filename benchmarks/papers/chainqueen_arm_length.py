@@ -133,7 +133,7 @@ def main() -> None:
                 f"rollouts, length {LENGTH * factor:.4f}"
             )
             film(f"chainqueen_arm_length_{'after' if with_length else 'before'}", found, chosen.out, goal=GOAL)
-    curves("chainqueen_arm_length", runs, "distance [m]", seconds)
+    curves("chainqueen_arm_length", runs, "distance [m]", seconds, logarithmic=True)
 
 
 if __name__ == "__main__":

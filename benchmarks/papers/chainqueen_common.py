@@ -104,7 +104,11 @@ def in_processes(work: Callable[..., T], jobs: Iterable[tuple], processes: int) 
 
 
 def curves(
-    name: str, runs: Mapping[str, Sequence[np.ndarray]], quantity: str, seconds: Mapping[str, Sequence[float]]
+    name: str,
+    runs: Mapping[str, Sequence[np.ndarray]],
+    quantity: str,
+    seconds: Mapping[str, Sequence[float]],
+    logarithmic: bool = False,
 ) -> None:
     """Draw a quantity over the iterations and the time of runs of each kind, with intervals of 90 %, to ``NAME.png``.
 
@@ -113,9 +117,10 @@ def curves(
         runs: The quantity in each iteration of each run, by kind.
         quantity: Name of the quantity with its unit.
         seconds: Time of each run [s], by kind.
+        logarithmic: Whether the vertical axis is logarithmic.
     """
     each = {kind: sum(seconds[kind]) / sum(map(len, own)) for kind, own in runs.items()}
-    wb.view.save_losses(HERE / f"{name}.png", runs, quantity, each)
+    wb.view.save_losses(HERE / f"{name}.png", runs, quantity, each, logarithmic)
 
 
 def draw_fields(

@@ -62,9 +62,9 @@ def test_losses_of_groups_are_means_with_intervals_over_iterations_and_time(tmp_
         (band,) = ax.collections
         np.testing.assert_allclose(band.get_paths()[0].get_extents().extents, [0, 3 - 6.314, apart["a"], 3 + 6.314], rtol=1e-3)  # fmt: skip
     assert [ax.get_xlabel() for ax in seen[0].axes] == ["iteration", "time [s]"]
-    assert [t.get_text() for t in over_iterations.get_legend().get_texts()] == ["a (2 runs)", "b"]
-    save_losses(tmp_path / "runs.png", runs)
-    assert len(seen[1].axes) == 1
+    assert [t.get_text() for t in seen[0].legends[0].get_texts()] == ["a (2 runs)", "b"]
+    save_losses(tmp_path / "runs.png", runs, logarithmic=True)
+    assert [ax.get_yscale() for ax in seen[1].axes] == ["log"]
 
 
 @pytest.mark.parametrize("seconds", [{"a": 1.0}, {"a": 1.0, "b": 0.0}, {}])
@@ -72,6 +72,8 @@ def test_losses_without_a_time_of_each_group_are_refused(tmp_path, seconds):
     runs = {"a": [np.ones(2)], "b": [np.ones(2)]}
     with pytest.raises(ValueError, match=r"seconds must have a positive time for each of \['a', 'b'\]"):
         save_losses(tmp_path / "runs.png", runs, seconds=seconds)
+    with pytest.raises(ValueError, match="a logarithmic axis needs positive losses"):
+        save_losses(tmp_path / "runs.png", runs | {"c": [np.zeros(2)]}, logarithmic=True)
     assert not list(tmp_path.iterdir())
 
 

@@ -90,6 +90,7 @@ def save_losses(
     runs: Mapping[str, Sequence[np.ndarray]],
     quantity: str = "loss",
     seconds: Mapping[str, float] | None = None,
+    logarithmic: bool = False,
 ) -> Path:
     """Write a plot of the losses of several groups of runs to a file, with one curve for each group.
 
@@ -102,12 +103,14 @@ def save_losses(
         quantity: Label of the vertical axis.
         seconds: Mean time of an iteration of each group [s], by the label of the group, for a second plot over time;
             None for iterations alone.
+        logarithmic: Whether the vertical axis is logarithmic.
 
     Returns:
         `path`.
 
     Raises:
-        ValueError: There are no runs, a group has no time, a time is not positive, or the format is unknown.
+        ValueError: There are no runs, a group has no time, a time or a loss on a logarithmic axis is not positive, or
+            the format is unknown.
         OSError: The file cannot be written; a file that was there before is unchanged.
     """
     refuse_format(path, "save_losses")
@@ -117,6 +120,8 @@ def save_losses(
         raise ValueError("save_losses: there are no runs to draw")
     if seconds is not None and not all(seconds.get(label, 0.0) > 0.0 for label in runs):
         raise ValueError(f"save_losses: seconds must have a positive time for each of {[*runs]}, got {dict(seconds)}")
+    if logarithmic and not all(np.min(loss) > 0.0 for losses in runs.values() for loss in losses):
+        raise ValueError("save_losses: a logarithmic axis needs positive losses; leave logarithmic out")
     plots = {"iteration": dict.fromkeys(runs, 1.0)} | ({} if seconds is None else {"time [s]": seconds})
     figure = Figure(figsize=(_WIDTH + 0.5 * _WIDTH * (len(plots) - 1), _HEIGHT), dpi=150, layout="constrained")
     axes = figure.subplots(1, len(plots), sharey=True, squeeze=False)[0]
@@ -124,7 +129,12 @@ def save_losses(
         _axes(ax, unit, quantity if ax is axes[0] else "")
         for (label, losses), color in zip(runs.items(), itertools.cycle(_CYCLE)):
             _mean(ax, losses, apart[label], color, label)
-    axes[0].legend(loc="best", frameon=False, fontsize=8)
+        if logarithmic:
+            ax.set_yscale("log")
+    if len(plots) == 1:
+        axes[0].legend(loc="best", frameon=False, fontsize=8)
+    else:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=8)
     with replacing(path) as (temporary,):
         figure.savefig(temporary)
     return Path(path)
