@@ -10,9 +10,9 @@ the sum of the squares of all signals, is minimised by SLSQP from an arm at rest
 an effort below 75 % of the effort of the fixed arm. Size, chambers and goal are those of the arm in the code that was
 published before the paper.
 
-Finer arms take the result of the small size, and change its signals as little as possible until they meet the
+Finer arms take the result of the next coarser size, and change its signals as little as possible until they meet the
 constraints as well. Six adjoints on a grid of half the cell size take 25 times as long as on the small one; therefore
-Broyden's method corrects the Jacobian of the small arm from motions of the finer one, without another adjoint. In the
+Broyden's method corrects the Jacobian of the coarser arm from motions of the finer one, without another adjoint. In the
 same way "grids" corrects the signals until they meet the constraints in several discretisations at once. With
 ``--refine`` all motions are played without and with feedback on the velocities of both blocks. Writes
 ``chainqueen_swing_up_*.png`` beside this file.
@@ -44,6 +44,8 @@ DX = WIDTH / 3
 """Size of a cell at the small size [m]."""
 SIZES = {"small": Size(), "middle": Size(0.5), "full": Size(1 / 3)}
 """3, 6 and 9 cells across the arm: 648, 5,184 and 17,496 particles below the ceiling, 17,280 in the paper."""
+COARSER = {"middle": "small", "full": "middle"}
+"""The sizes with whose results the finer ones begin."""
 GOAL = (0.15, 0.15, -0.4)
 """Of the centre of the last block, which hangs at (0, 0, -0.55)."""
 STEPS, HOLD = sized((200, 5), (4, 2))
@@ -226,7 +228,7 @@ class Experiment:
             models: The simulations whose Jacobians are used, one for each discretisation; they may be coarser.
             iterations: Largest number of steps.
             radius: Largest length of the first step; infinite for full steps, or the parts of them up to the first
-                bound of a signal, none of which is refused.
+                bound of a signal, of which only those are refused whose motion fails.
 
         Returns:
             The largest violation at the start and after each step that was tried; the last table that was not refused
@@ -243,13 +245,18 @@ class Experiment:
                 if math.isinf(radius):
                     step *= ((1.0 - before * step.sign()) / step.abs()).min().clamp(max=1.0)
                 step = (before + step).clamp(-1.0, 1.0) - before
+                expected = errors.norm() - (errors + J @ step).norm()
                 self.table += step.view_as(self.table)
-                tried = self.seen()
-                share = (errors.norm() - tried.norm()) / (errors.norm() - (errors + J @ step).norm())
-                J += torch.outer(tried - errors - J @ step, step) / step.square().sum()
+                try:
+                    tried = self.seen()
+                    J += torch.outer(tried - errors - J @ step, step) / step.square().sum()
+                except wb.SimulationError as fault:
+                    print(f"    a step was refused: {fault}", flush=True)
+                    tried = torch.full_like(errors, math.inf)
                 violations.append(tried.abs().max().item())
-                better = tried.norm() < errors.norm() or math.isinf(radius)
+                better = tried.norm() < errors.norm() or (math.isinf(radius) and tried.isfinite().all())
                 if better:
+                    share = (errors.norm() - tried.norm()) / expected
                     errors, refused = tried, 0
                     radius *= 2.0 if share > 0.6 else 1.0 if share > 0.25 else 0.6
                 else:
@@ -362,7 +369,7 @@ def main() -> None:
 
 
 def experiment_of(task: str, chosen: argparse.Namespace) -> None:
-    """Let all arms learn a task, or correct what they have learnt at the small size; print a table, and draw it."""
+    """Let all arms learn a task, or correct what they have learnt at a coarser size; print a table, and draw it."""
     histories: dict[str, wb.optimize.History] = {}
     efforts: dict[str, float] = {}
     how, small = TASKS[task], chosen.size == "small"
@@ -379,8 +386,9 @@ def experiment_of(task: str, chosen: argparse.Namespace) -> None:
             found = histories[name] = experiment.learn(ITERATIONS)
             violation, search = found.violation, f"{found.reason}, {found.episodes[-1]} rollouts"
         else:
-            experiment.begin(refined.kept(stored_name(how.begins or task, name, "small")))
-            models = experiment.sims if small else [arm(chosen.device, SIZES["small"])]
+            coarser = COARSER.get(chosen.size, "small")
+            experiment.begin(refined.kept(stored_name(how.begins or task, name, coarser)))
+            models = experiment.sims if small else [arm(chosen.device, SIZES[coarser])]
             violation = experiment.correct(models, CORRECTIONS, RADIUS if small else math.inf)
             search = f"{len(violation)} rollouts"
         seconds = time.process_time() - began
