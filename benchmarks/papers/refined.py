@@ -132,7 +132,8 @@ def resolve(
 ) -> tuple[wb.optimize.History, float]:
     """Optimise a motion in several discretisations at once, so that it belongs to none of them, and print its losses.
 
-    The best iteration is kept: later ones may be better in one discretisation and worse in another.
+    The best iteration is kept: later ones may be better in one discretisation and worse in another. A rollout that
+    fails ends the search.
 
     Args:
         loss: Function of a simulation: the loss in it.
@@ -155,7 +156,13 @@ def resolve(
         return mean(each)
 
     begun = time.process_time()
-    history = wb.minimize(losses, unknowns, method, iterations=iterations, progress=False)
+    try:
+        history = wb.minimize(losses, unknowns, method, iterations=iterations, progress=False)
+    except wb.optimize.RolloutError as fault:  # the unknowns have the best values before it
+        if not (fault.history and fault.history.loss):
+            raise
+        print(f"the search ended: {fault}", flush=True)
+        history = fault.history
     seconds = time.process_time() - begun
     for how, first, best in zip(sims, found[0], found[history.best], strict=True):
         print(f"{how.steps} x steps, cells of {how.cells:g} times the size: {first} -> {best}")
