@@ -101,11 +101,15 @@ def learn(options: argparse.Namespace) -> list[dict]:
 
 
 def lagging(options: argparse.Namespace) -> list[dict]:
-    """Find the stroke of motors that average their signals, by Adam."""
+    """Find the stroke of motors that average their signals, by Adam, and draw that of the first seed."""
     stroke = stroke_of("lagging", options.size)
     check(stroke)
     name = refined.stored_as(NAMES["lagging"], options.size)
-    return compare(name, stroke, options.seeds, options.episodes, ["Adam"])
+    runs = compare(name, stroke, options.seeds, options.episodes, ["Adam"])
+    stroke.raw = torch.tensor(runs[0]["raw"]).to(stroke.target)
+    with torch.no_grad():
+        film(HERE / f"{name}.png", stroke.motion(), options.out, stroke.target.numpy())
+    return runs
 
 
 def resolved(options: argparse.Namespace) -> list[dict]:
