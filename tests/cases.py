@@ -227,7 +227,8 @@ def busy(dim: int, law: str = "neo_hookean", incompressibility: int = 0, solver:
     up, left, mu = (0.23, 0.57, 0.3) if solver in CONTINUA else (0.262, 0.488, 0.1)
     if solver in ELEMENTS:
         up, left, mu = 0.245, 0.505, 0.3
-    known = (actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name))
+    known = [actuator(dim) for name, actuator in ACTUATORS.items() if knows(solver, name)]
+    known = [a for a in known if law not in FLUIDS or not isinstance(a, Muscle)]  # a fluid forgets how it has turned
     actuators = tuple(a for a in known if not isinstance(a, StressActuator) or is_proportional(a))
     if solver in OWN:
         return block(dim, law, incompressibility, actuators=actuators)
