@@ -244,12 +244,14 @@ def test_stored_results_are_played_finer(name, computed, start):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        pytest.param(name, words, marks=of("float32"))
+        pytest.param(name, words, marks=of(PAPERS[name]))
         for name, words in (
             ("chainqueen_biped", []),
             ("chainqueen_shapes", ["rhino"]),
+            ("chainqueen_swing_up", ["end"]),
             ("chainqueen_terrain", ["dunes"]),
             ("chainqueen_walkers", ["quadruped"]),
+            ("softbody_fish", ["lagging"]),
         )
     ],
 )

@@ -302,6 +302,15 @@ def stored_name(task: str, arm: str, size: str) -> str:
     return refined.stored_as(f"chainqueen_swing_up_{task}_{arm.replace(' = ', '')}", size)
 
 
+def known_arms(task: str, size: str) -> list[str]:
+    """The arms of a task with a stored result in a size; names the others."""
+    arms = TASKS[task].arms
+    known = [name for name in arms if refined.is_kept(stored_name(task, name, size))]
+    for name in sorted({*arms} - {*known}):
+        print(f"{task} at rest, {name}: no result of the {size} size is stored", flush=True)
+    return known
+
+
 def refine(chosen: argparse.Namespace) -> None:
     """Play the stored swings again, finer, without and with feedback.
 
@@ -331,7 +340,7 @@ def refine(chosen: argparse.Namespace) -> None:
             play, task=task, name=name, feedback=feedback
         )
         for task in chosen.names
-        for name, feedback in itertools.product(TASKS[task].arms, (False, True))
+        for name, feedback in itertools.product(known_arms(task, chosen.size), (False, True))
     }
     refined.table(plays, 0.75)
     if chosen.size == "small":
@@ -379,14 +388,14 @@ def experiment_of(task: str, chosen: argparse.Namespace) -> None:
         f"{task} at rest\n| arm | position [m] | velocity [m/s] | mean squared velocity | effort | of E = 300 | "
         "first met | E [kPa] | search |\n|---|---|---|---|---|---|---|---|---|"
     )
-    for name in how.arms:
+    coarser = COARSER.get(chosen.size, "small")
+    for name in how.arms if small else known_arms(task, coarser):
         modulus, designed = ARMS[name]
         began, experiment = time.process_time(), Experiment(sim, modulus, designed, how)
         if small and how.begins is None:
             found = histories[name] = experiment.learn(ITERATIONS)
             violation, search = found.violation, f"{found.reason}, {found.episodes[-1]} rollouts"
         else:
-            coarser = COARSER.get(chosen.size, "small")
             experiment.begin(refined.kept(stored_name(how.begins or task, name, coarser)))
             models = experiment.sims if small else [arm(chosen.device, SIZES[coarser])]
             violation = experiment.correct(models, CORRECTIONS, RADIUS if small else math.inf)

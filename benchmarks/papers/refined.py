@@ -79,6 +79,11 @@ def keep(name: str, **values: torch.Tensor | np.ndarray) -> None:
         np.savez_compressed(FOLDER / f"{name}.npz", **{key: array.astype(np.float32) for key, array in arrays.items()})
 
 
+def is_kept(name: str) -> bool:
+    """Whether `keep` has stored a result."""
+    return (FOLDER / f"{name}.npz").exists()
+
+
 def kept(name: str) -> dict[str, torch.Tensor]:
     """What `keep` has stored.
 
