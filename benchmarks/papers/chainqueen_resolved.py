@@ -9,7 +9,7 @@ the gait of the biped is lost in steps of 0.01. The lizard and the biped of the 
 own scripts, the latter by control alone and with all fields, and its gain is stated in each discretisation. Gaits are
 tried in the discretisations `JUDGED`, which the search has not seen, apart from half the step on sand and of walkers.
 Writes ``stored/chainqueen_*_grids.npz`` and a film strip in the discretisation `SHOWN`, ``chainqueen_*_grids.png``, of
-the first seed beside this file; the scripts of the gaits play the results with ``--refine``.
+the first seed beside this file, if it walks there; the scripts of the gaits play the results with ``--refine``.
 """
 
 import argparse
@@ -253,7 +253,7 @@ def optimise(name: str, seed: int, chosen: argparse.Namespace) -> dict[refined.R
         found[how] = refined.measure(lambda how: float(distance(gait.walk(how), gait.region)), how)
         share = found[how] / found[FOUND]
         print(f"{how}{'' if how in gait.learnt else ', not seen'}: {found[how]:.3f} m, {share:.0%}", flush=True)
-    if seed == 0:
+    if seed == 0 and np.isfinite(found[SHOWN]):
         film(stored, gait.walk(SHOWN), chosen.out)
     mean = np.mean([found[how] for how in UNSEEN])
     print(
