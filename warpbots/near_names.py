@@ -59,7 +59,7 @@ def refuse_arguments(who: str, given: Iterable[str], function: Callable[..., Any
         if name not in known:
             raise TypeError(
                 f"{who}() got an unexpected keyword argument {name!r}; it takes {', '.join(known)}{meant(name, known)}"
-            )
+            ) from None
 
 
 def names_arguments(cls: T) -> T:

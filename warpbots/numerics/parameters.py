@@ -78,11 +78,8 @@ class Parameter:
         """
         meaning, _, remark = (self.meaning or self.doc).partition("; ")
         axes = [f"n_{_plural(self.per)}" if self.axes is None else self.axes]
-        axes = (
-            ["worlds"] * worlds
-            + [a for a in axes if a]
-            + ["dim"] * (self.entry in ("vector", "direction") and not worlds)
-        )
+        components = ["dim"] if self.entry in ("vector", "direction") and not worlds else []
+        axes = ["worlds"] * worlds + [a for a in axes if a] + components
         shape = ", ".join(axes)
         text = f"{meaning[0].upper()}{meaning[1:]} [{self.unit}], shape ({shape}{'' if ',' in shape else ','})"
         entry = {"inertia": "matrix", "direction": "vector"}.get(self.entry, self.entry)
