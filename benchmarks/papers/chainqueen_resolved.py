@@ -5,9 +5,9 @@
 The loss is the mean of the losses in all discretisations that a `Gait` names, and a rollout is a walk in each. Most
 gaits begin as stored ones that lose distance on a finer grid or in shorter steps: the tables of the biped with cables,
 and the perceptrons of the biped on sand, of the rhinoceros and of the walkers in 3D. Their learning rates are small, as
-the gait of the biped is lost in steps of 0.01. The lizard and the biped of the co-design begin from a seed as in their
-own scripts, the latter by control alone and with all fields, and its gain is stated in each discretisation. Gaits are
-tried in the discretisations `JUDGED`, which the search has not seen, apart from half the step on sand and of walkers.
+the gait of the biped is lost in steps of 0.01. The biped of the co-design begins from a seed as in its own script, by
+control alone and with all fields, and the gain is stated in each discretisation. Gaits are tried in the discretisations
+`JUDGED`, which the search has not seen, apart from half the step on sand and of walkers.
 Writes ``stored/chainqueen_*_grids.npz`` and a film strip in the discretisation `SHOWN`, ``chainqueen_*_grids.png``, of
 the first seed beside this file, if it walks there; the scripts of the gaits play the results with ``--refine``.
 """
@@ -181,15 +181,6 @@ def further(
     return perceptron(sim, robot.controller, robot.steps, begun, region="robot", learnt=learnt)
 
 
-def lizard(device: str | None, seed: int) -> Gait:
-    """The lizard from a seed, with the learning rates of its own script."""
-    robot = WALKERS["lizard"]
-    return perceptron(
-        simulation(robot, device), functools.partial(robot.controller, seed=seed), robot.steps, region="robot",
-        stages=(Stage(robot.lr, robot.iterations, robot.decay), SETTLE),
-    )  # fmt: skip
-
-
 def stiffest(sim: wb.Simulation) -> dict[str, torch.Tensor]:
     """The stiffest and lightest matter that the co-design allows."""
     bounds = {name: low if name == "density" else high for name, low, high in FIELDS.values()}
@@ -218,7 +209,6 @@ GAITS: dict[str, Callable[[str | None, int], Gait]] = {
     "biped_full": functools.partial(biped, size="full"),
     "flat": functools.partial(further, name="flat", robot=TERRAINS["small"]["flat"], learnt=(*GRIDS, SHORTER)),
     "rhino": functools.partial(further, name="rhino", robot=WALKERS["rhino"]),
-    "lizard": lizard,
     "quadruped_control": functools.partial(walker, robot="quadruped", subset=()),
     "quadruped_designed": functools.partial(walker, robot="quadruped", subset=tuple(FIELDS)),
     "octoped_designed": functools.partial(walker, robot="octoped", subset=tuple(FIELDS)),
@@ -226,9 +216,7 @@ GAITS: dict[str, Callable[[str | None, int], Gait]] = {
     "codesign_designed": functools.partial(codesign, subset=tuple(FIELDS)),
 }
 DESIGN = "codesign_control", "codesign_designed"
-"""Gaits whose distances are compared."""
-SEEDED = *DESIGN, "lizard"
-"""Gaits that begin from seeds; all others begin as stored ones, of one seed."""
+"""Gaits that begin from seeds, and whose distances are compared; all others begin as stored ones, of one seed."""
 
 
 def optimise(name: str, seed: int, chosen: argparse.Namespace) -> dict[refined.Refinement, float]:
@@ -279,7 +267,7 @@ def main() -> None:
     chosen = options(__doc__, "out", seeds=1, names=GAITS)
     found: dict[str, list[dict[refined.Refinement, float]]] = {name: [] for name in chosen.names}
     for seed, name in itertools.product(range(chosen.seeds), chosen.names):
-        if seed == 0 or name in SEEDED:
+        if seed == 0 or name in DESIGN:
             found[name].append(optimise(name, seed, chosen))
     if found.keys() >= {*DESIGN}:
         gains(*(found[name] for name in DESIGN))

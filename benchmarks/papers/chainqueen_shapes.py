@@ -151,8 +151,8 @@ def lizard() -> wb.Scene:
     )  # fmt: skip
 
 
-OTHERS = {"flat": ["flat_grids"], "rhino": ["rhino_grids"], "lizard": ["lizard_grids", "lizard_full"]}
-"""Other stored gaits of robots: for several grids, of `chainqueen_resolved`, and of the full size."""
+SECOND = {"flat": "flat_grids", "rhino": "rhino_grids", "lizard": "lizard_full"}
+"""Second stored gaits of robots: for several grids, of `chainqueen_resolved`, and of the full size."""
 WALKERS = {
     "rhino": Walker(rhino, 1 / 80, 0.01, sized(200, 3), 0.44, 0.4, 3e-2, 0.98, sized(60, 1)),
     "lizard": Walker(lizard, 1 / 30, 0.02, sized(150, 3), 0.79, 0.4, 3e-2, 0.98, sized(40, 1)),
@@ -231,8 +231,8 @@ def experiment(file: str, about: str, robots: Mapping[str, Mapping[str, Walker]]
         for name in chosen.names:
             again = functools.partial(play, walker=walkers[name], device=chosen.device)
             plays[name] = functools.partial(again, name=f"chainqueen_{refined.stored_as(name, chosen.size)}")
-            for other in OTHERS.get(name, []) if chosen.size == "small" else []:
-                plays[f"{name}, gait {other}"] = functools.partial(again, name=f"chainqueen_{other}")
+            if name in SECOND and chosen.size == "small":
+                plays[f"{name}, gait {SECOND[name]}"] = functools.partial(again, name=f"chainqueen_{SECOND[name]}")
         refined.table(plays, 0.75)
         return
     jobs = list(itertools.product(chosen.names, range(chosen.seeds)))
