@@ -136,17 +136,23 @@ class ArticulatedModel(MotionParameters, ArrayModel):
     joint_upper: wp.array = parameter("rad, m", ANY, "velocity", "upper limit", meaning="upper limit; `NEVER` for none")
     limit_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "velocity", "stiffness of limits")
     limit_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "velocity", "damping of limits")
-    motor_torque: wp.array = parameter("N m, N", ANY, "motor", "torque or force at u = 1", axes="n_motors")
+    motor_torque: wp.array = parameter(
+        "N m, N", ANY, "motor", "torque or force at u = 1", axes="n_motors",
+        meaning="torque or force at u = 1; a negative one reverses the motor",
+    )  # fmt: skip
     motor_stiffness: wp.array = parameter("N m/rad, N/m", NOT_NEGATIVE, "motor", "proportional gain", axes="n_motors")
     motor_damping: wp.array = parameter("N m s/rad, N s/m", NOT_NEGATIVE, "motor", "derivative gain", axes="n_motors")
     motor_target: wp.array = parameter("rad, m", ANY, "motor", "target at u = 0", axes="n_motors")
-    motor_reach: wp.array = parameter("rad, m", ANY, "motor", "how far u = 1 moves the target", axes="n_motors")
+    motor_reach: wp.array = parameter(
+        "rad, m", ANY, "motor", "how far u = 1 moves the target", axes="n_motors",
+        meaning="how far u = 1 moves the target; a negative one reverses the motor",
+    )  # fmt: skip
     contact_point: wp.array = parameter(
         "m", ANY, "point", "contact points in the frames of their bodies", entry="vector"
     )
     contact_radius: wp.array = parameter(
         "m", ANY, "point", "radii of the balls around contact points",
-        meaning="radii of the balls around contact points; 0 for points on a surface",
+        meaning="radii of the balls around contact points; 0 for points on a surface, negative outside of it",
     )  # fmt: skip
     contact_area: wp.array = parameter("m^2", NOT_NEGATIVE, "point", "areas of contact points")
     contact_stiffness: wp.array = parameter("Pa/m", NOT_NEGATIVE, "contact", "pressure per depth")
