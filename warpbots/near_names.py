@@ -18,7 +18,7 @@ _SYMBOLS = {
     "dx": "cell_size", "cell_size": "dx", "grid_size": "dx", "size": "shape", "geometry": "shape",
     "mass": "inertia", "kp": "stiffness", "kd": "damping",
 }  # fmt: skip
-"""Usual symbols and abbreviations of parameters, fields of states and arguments, also those of other simulators."""
+"""Usual symbols of parameters, fields of states and arguments, and the words of other simulators for them."""
 
 _ARGUMENTS = {
     "start": "state", "initial_state": "state", "state0": "state", "observer": "observe", "observation": "observe",

@@ -170,7 +170,8 @@ def main() -> None:
     jobs = list(itertools.product(subsets, range(chosen.seeds)))
     work = [(chosen.device, chosen.size, *job, chosen.out, clock) for job in jobs]
     found = in_processes(run, work, chosen.processes)
-    runs = {s: [d for (own, _), (d, _) in zip(jobs, found, strict=True) if own == s] for s in subsets}
+    of = {s: [result for (own, _), result in zip(jobs, found, strict=True) if own == s] for s in subsets}
+    runs = {s: [distances for distances, _ in results] for s, results in of.items()}
     best = {subset: [float(d.max()) for d in distances] for subset, distances in runs.items()}
     alone = best[()]
     print("| optimised | distance [m] | gain of the mean | gain seed by seed [m] |\n|---|---|---|---|")
@@ -181,7 +182,7 @@ def main() -> None:
     print(f"{np.mean([seconds for _, seconds in found]):.0f} s of CPU time a run")
     shown = [subset for subset in subsets if len(subset) != 2]
     few = {named(subset): runs[subset] for subset in shown}
-    times = {named(s): [seconds for (own, _), (_, seconds) in zip(jobs, found, strict=True) if own == s] for s in shown}
+    times = {named(subset): [seconds for _, seconds in of[subset]] for subset in shown}
     name = refined.stored_as("chainqueen_codesign" + "_no_clock" * chosen.no_clock, chosen.size)
     curves(name, few, "distance [m]", times)
 

@@ -44,8 +44,8 @@ DX = WIDTH / 3
 """Size of a cell at the small size [m]."""
 SIZES = {"small": Size(), "middle": Size(0.5), "full": Size(1 / 3)}
 """3, 6 and 9 cells across the arm: 648, 5,184 and 17,496 particles below the ceiling, 17,280 in the paper."""
-COARSER = {"middle": "small", "full": "middle"}
-"""The sizes with whose results the finer ones begin."""
+BEGUN = {"small": "small", "middle": "small", "full": "middle"}
+"""The size with whose results the corrections of a size begin."""
 GOAL = (0.15, 0.15, -0.4)
 """Of the centre of the last block, which hangs at (0, 0, -0.55)."""
 STEPS, HOLD = sized((200, 5), (4, 2))
@@ -388,16 +388,16 @@ def experiment_of(task: str, chosen: argparse.Namespace) -> None:
         f"{task} at rest\n| arm | position [m] | velocity [m/s] | mean squared velocity | effort | of E = 300 | "
         "first met | E [kPa] | search |\n|---|---|---|---|---|---|---|---|---|"
     )
-    coarser = COARSER.get(chosen.size, "small")
-    for name in how.arms if small else known_arms(task, coarser):
+    begun = BEGUN[chosen.size]
+    for name in how.arms if small else known_arms(task, begun):
         modulus, designed = ARMS[name]
         began, experiment = time.process_time(), Experiment(sim, modulus, designed, how)
         if small and how.begins is None:
             found = histories[name] = experiment.learn(ITERATIONS)
             violation, search = found.violation, f"{found.reason}, {found.episodes[-1]} rollouts"
         else:
-            experiment.begin(refined.kept(stored_name(how.begins or task, name, coarser)))
-            models = experiment.sims if small else [arm(chosen.device, SIZES[coarser])]
+            experiment.begin(refined.kept(stored_name(how.begins or task, name, begun)))
+            models = experiment.sims if small else [arm(chosen.device, SIZES[begun])]
             violation = experiment.correct(models, CORRECTIONS, RADIUS if small else math.inf)
             search = f"{len(violation)} rollouts"
         seconds = time.process_time() - began

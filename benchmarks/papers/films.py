@@ -3,9 +3,9 @@
     python benchmarks/papers/films.py [NAME ...] [--out films] [--format mp4] [--speed 1] [--usd]
 
 Nothing is searched. A result is played once more as it was found, and written to ``NAME.gif`` or ``NAME.mp4`` in the
-folder of ``--out``. ``--usd`` also writes ``NAME.usda``. Names are those of the files in the folder ``stored``.
-Several results, or all without a name, are each played in a process of their own, because the swinging arm needs double
-precision.
+folder of ``--out``. ``--usd`` also writes ``NAME.usda``. A NAME is the name of a file in the folder ``stored``, without
+its ending. Several results, or all without a name, are each played in a process of their own, because the swinging arm
+needs double precision.
 """
 
 import argparse

@@ -91,7 +91,7 @@ def kept(name: str) -> dict[str, torch.Tensor]:
         FileNotFoundError: The search has not been run.
     """
     path = FOLDER / f"{name}.npz"
-    if not path.exists():
+    if not is_kept(name):
         raise FileNotFoundError(f"{path}: there is no stored result; run the script without --refine first")
     with np.load(path) as arrays:
         return {key: torch.as_tensor(arrays[key]).to(torch.get_default_dtype()) for key in arrays.files}

@@ -101,7 +101,7 @@ def learn(options: argparse.Namespace) -> list[dict]:
 
 
 def lagging(options: argparse.Namespace) -> list[dict]:
-    """Find the stroke of motors that average their signals, by Adam, and draw that of the first seed."""
+    """Find the stroke of motors that average their signals, by Adam, and draw the stroke of the first seed."""
     stroke = stroke_of("lagging", options.size)
     check(stroke)
     name = refined.stored_as(NAMES["lagging"], options.size)

@@ -212,14 +212,14 @@ def _refuse_what_is_unknown(scene: Scene) -> None:
                 f"SoftBody {body.name!r}: a fluid, law={body.material.law!r}, forgets the stretch that fibres feel; "
                 f"leave out Material.fibres, or use the law of a solid"
             )
-        for actuator in scene.actuators if body.material.law in FLUIDS else ():
-            if isinstance(actuator, Muscle | DielectricElastomer) and actuator.region in body.regions:
-                raise SceneError(
-                    f"{type(actuator).__name__} {actuator.name!r}: a fluid, SoftBody {body.name!r}, forgets how it has "
-                    f"turned, so that a direction of actuation stays as it was at rest; take Pressure, or the law of a "
-                    f"solid"
-                )
+    fluids = {region: body.name for body in scene.bodies if body.material.law in FLUIDS for region in body.regions}
     for actuator in scene.actuators:
+        if isinstance(actuator, Muscle | DielectricElastomer) and actuator.region in fluids:
+            raise SceneError(
+                f"{type(actuator).__name__} {actuator.name!r}: a fluid, SoftBody {fluids[actuator.region]!r}, forgets "
+                f"how it has turned, so that a direction of actuation stays as it was at rest; take Pressure, or the "
+                f"law of a solid"
+            )
         if isinstance(actuator, Motor):
             raise SceneError(f"Motor {actuator.name!r}: MPM has no motors; {remedy(scene, 'MPM')}")
         if isinstance(actuator, Cavity):
